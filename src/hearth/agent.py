@@ -456,7 +456,7 @@ class Agent:
         plan = self._planned(said.saying(thing.on(day)), tools)
         if not isinstance(plan, Plan) or loses_words(plan, thing, said):
             return when_asked()
-        return with_date(plan, thing, said, answer.label, tools) or when_asked()
+        return with_date(plan, thing, said, answer, tools) or when_asked()
 
     def _looked_up(self, said: Utterance, step: Step) -> StepResult | None:
         """What one step finds that only reads; None where the owner's rules do not let it be read unasked."""

@@ -45,14 +45,16 @@ from hearth.registry import (
 )
 from hearth.storage.connections import refuse_plain
 from hearth.storage.database import HomeLock, Store, lock_holder
-from hearth.storage.workspace import Folder
+from hearth.storage.workspace import Folder, Sandbox
 from hearth.tools.pim.calendar_events import Events
 from hearth.tools.pim.cards import read_cards
 from hearth.types import ToolSpec
 
 MIN_FREE_BYTES = 200_000_000
 MAX_NAMED = 20
-"""Most unreadable files that are named."""
+"""Most files, or reasons why some are not read, that are named."""
+MAX_NAMED_EACH = 5
+"""Most files of one reason that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,17 +232,32 @@ def _forgetting(home: Path) -> str:
 
 def _things(home: Path) -> str:
     """Count what questions are answered from; names what cannot be read, which keeps nothing else from it."""
-    if not (home / "hearth.db").exists():
-        return "nothing is read yet"
-    with Store.open(home / "hearth.db") as store:
-        passages = PassageStore(store, None)
-        counts, faults = passages.counts(), passages.faults()
-    if not counts and not faults:
-        return "nothing is read yet; the first question about your own things reads them"
+    passed_by = dict(Sandbox(home / "owner").unlisted()) if (home / "owner").is_dir() else {}
+    counts: Mapping[str, int] = {}
+    faults: Mapping[str, str] = {}
+    if (home / "hearth.db").exists():
+        with Store.open(home / "hearth.db") as store:
+            passages = PassageStore(store, None)
+            counts, faults = passages.counts(), passages.faults()
     said = f"{things_text(counts)}, in {counts.get('passage', 0)} passages"
-    named = [f"{path} ({fault})" for path, fault in faults.items()]
-    left = f"; and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
-    return f"{said}; not read: {'; '.join(named[:MAX_NAMED])}{left}" if named else said
+    if not counts and not faults:
+        said = "nothing is read yet; the first question about your own things reads them"
+    unread = (("not read", faults), ("not looked at", passed_by))
+    parts = [said, *(f"{what}: {_named(reasons)}" for what, reasons in unread if reasons)]
+    return "; ".join(parts)
+
+
+def _named(reasons: Mapping[str, str]) -> str:
+    """Name paths with their reasons; those of one reason together, the first of them by their names."""
+    paths: dict[str, list[str]] = {}
+    for path, why in reasons.items():
+        paths.setdefault(why, []).append(path)
+    named = []
+    for why, of in paths.items():
+        more = f" and {len(of) - MAX_NAMED_EACH:,} more" if len(of) > MAX_NAMED_EACH else ""
+        named.append(f"{', '.join(of[:MAX_NAMED_EACH])}{more} ({why})")
+    left = f"; and {len(named) - MAX_NAMED} more reasons" if len(named) > MAX_NAMED else ""
+    return "; ".join(named[:MAX_NAMED]) + left
 
 
 def _said(part: Part, home: Path) -> str:

@@ -28,6 +28,7 @@ from hearth.types import (
     Ruling,
     Step,
     ToolSpec,
+    Whence,
 )
 
 if TYPE_CHECKING:
@@ -329,6 +330,8 @@ class HomeAnswer:
     """Of `unknown`: the place that comes nearest to an answer; empty where none is near."""
     is_reckoned: bool = False
     """Whether it was worked out over records, and stands in none of them."""
+    is_named: bool = False
+    """Whether the first place it rests on names what was asked about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -737,6 +740,9 @@ class CallContext:
     contents: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """A tool notes digests of all that records of its result say on the disk: id → as it was found, and as it was left
     where it was changed. One that another program wrote since Hearth did is another program's. Fresh for every call."""
+    whence: list[Whence] = field(default_factory=list)
+    """A tool notes the records of strangers that its result comes from, so that a question can name them. Fresh for
+    every call."""
     unconfirmed: frozenset[str] = frozenset()
     """Ids of contacts that turned up without the owner: of several that fit, they are not the one that is meant."""
 
@@ -763,6 +769,7 @@ class CallContext:
             self.origins,
             self.rests_on,
             self.contents,
+            self.whence,
             unconfirmed,
         )
 

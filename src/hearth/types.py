@@ -352,6 +352,23 @@ Argument: TypeAlias = "bool | int | float | str | Ref | list[Argument] | dict[st
 
 
 @dataclass(frozen=True, slots=True)
+class Whence:
+    """A record from which a value comes that a stranger may have written."""
+
+    source: str
+    """As in a label: `message`."""
+    record: str = ""
+    """Id of the record of a result that it is about; empty: of all of it."""
+    kind: str = ""
+    """What it is, as a person calls it: `mail`; empty: which record it is, is not known."""
+    title: str = ""
+    by: str = ""
+    """The writer's address, else name."""
+    at: dt.datetime | None = None
+    """With the owner's time zone."""
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One node of a plan. Its name (`node-k`) is its position in `Plan.steps`."""
 
@@ -366,6 +383,9 @@ class Step:
     unsaid: Mapping[str, str] = field(default_factory=dict)
     """Arguments that another planner made up, with their source (`teacher`, `model`): the request does not say their
     literals. All other literals are the owner's words."""
+    said_in: Mapping[str, Whence] = field(default_factory=dict, compare=False)
+    """Of such arguments: the record that says the literal, where one does. It is shown to the owner and never written
+    down with the plan, which may be learnt from and shared."""
 
     def refs(self) -> tuple[Ref, ...]:
         """All references in the arguments, in order, including those in lists."""
@@ -384,7 +404,7 @@ class Step:
 
     def given(self, arguments: Mapping[str, Argument]) -> Step:
         """Return the step with these arguments in place of its own."""
-        return Step(self.tool, arguments, self.after, self.text, self.replaces, self.unsaid)
+        return Step(self.tool, arguments, self.after, self.text, self.replaces, self.unsaid, self.said_in)
 
 
 _NOTHING: frozenset[int] = frozenset()
@@ -516,6 +536,8 @@ class StepResult:
     """Notices for the owner beside the result: what was left out, or is out of date."""
     fields: Mapping[str, Label] = field(default_factory=dict)
     """Labels of single fields of the value (of all its records together); a field that is absent has `label`."""
+    whence: tuple[Whence, ...] = ()
+    """The records of strangers that it comes from, as far as they are known; lost with the process."""
 
 
 @dataclass(frozen=True, slots=True)

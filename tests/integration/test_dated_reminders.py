@@ -108,7 +108,8 @@ def test_only_a_strangers_date_is_asked_about(agent: Agent, asked: Refuser) -> N
     assert "17 May 2028 (note “Passport”" in own.answer.text
     assert not asked.reasons
     assert agent.run(agent.request("remind me a day before the MOT is due")).answer.status == "denied"
-    assert "a message you received" in asked.reasons[0]
+    assert 'comes from the mail "' in asked.reasons[0]
+    assert "a message you received" not in asked.reasons[0]
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def test_events_are_found_labelled_as_a_strangers_and_only_read(world: World) ->
         move_event(world.call(), found.id, FIXED_NOW)
     with pytest.raises(ToolError, match="only read"):
         cancel_event(world.call(), found.id)
-    passages = passages_in(f"{FOLDER}/team.ics", world.call().workspace, FIXED_NOW.tzinfo)
+    passages = passages_in(f"{FOLDER}/team.ics", world.call().workspace, FIXED_NOW.tzinfo).passages
     assert [one.source for one in passages] == ["web"]
 
 

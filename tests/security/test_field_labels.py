@@ -117,7 +117,11 @@ def test_a_stranger_s_address_asks_with_the_address_shown(home: Home, sender: st
     if results[1].status == "denied":
         assert len(home.questions) == 1
         assert "not in your contacts" in home.questions[0]
-        assert "from a message you received" in home.questions[0]
+        address = sender.partition("<")[2].rstrip(">") or sender
+        assert 'from the mail "the keys" by ' in home.questions[0]
+        assert f'by "{address}" (' in home.questions[0]
+        assert ") of 20 November 2026" in home.questions[0]
+        assert "a message you received" not in home.questions[0]
 
 
 def test_an_address_with_an_invisible_letter_is_the_address_that_mail_goes_to(home: Home) -> None:
@@ -216,6 +220,24 @@ def test_a_group_written_into_a_card_elsewhere_passes_no_rule_about_groups(home:
     home.run(Plan((CHANGE_NUMBER,)))
     assert home.run(FOUND)[1].status == "done", "and it stays confirmed when the number changes through Hearth"
     assert len(home.questions) == 2  # the change of the number alone
+
+
+def test_of_several_mails_the_one_is_named_that_the_value_is_from(home: Home) -> None:
+    other = mail("zed@example.net").replace(b"the keys", b'more keys" by ben').replace(b"<1@", b"<2@")
+    home.write("mail/cur/2.b:2,S", other.replace(b"20 Nov 2026 08", b"20 Nov 2026 09"))
+    home.write("mail/cur/1.a:2,S", mail("mallory@example.net"))
+    one = Plan((FIND, Step("draft_mail", {"to": [Ref(0, ("0", "sender"))], "text": "yes"})))
+    assert home.run(one)[1].status == "denied"
+    assert 'the mail "more keys\\" by ben" by "zed@example.net" (not in your contacts)' in home.questions[0]
+    assert 'mail "the keys"' not in home.questions[0], "the other mail"
+
+
+def test_a_record_that_is_not_known_is_not_hidden_behind_one_that_is(home: Home) -> None:
+    home.write("mail/cur/1.a:2,S", mail("mallory@example.net"))
+    home.run(Plan((FIND, Step("add_note", {"title": "theirs", "text": Ref(0, ("sender",))}))))
+    found = home.run(Plan((Step("find_notes", {"query": "theirs"}),)))[0]
+    assert found.label.sources >= {"message"}
+    assert [one.kind for one in found.whence] == [""], "from which mail it is, is not kept"
 
 
 def test_a_reply_goes_where_the_mail_says_only_after_a_question(home: Home) -> None:

@@ -40,6 +40,7 @@ def mail(sender: str, subject: str, text: str, at: str = "20 Oct 2026") -> str:
 
 YOGA = event("yoga", "Yoga", "20260907T1800", "20260907T1915", "RRULE:FREQ=WEEKLY\n")
 DENTIST = event("dent", "Dentist", "20261110T0900", "20261110T0930")
+BALL = event("b", "Ball", "20261107T1800", "20261107T2000")
 ADA = "BEGIN:VCARD\nVERSION:3.0\nUID:ada\nFN:Ada Brand\nN:Brand;Ada;;;\nNICKNAME:Mum\nEMAIL:ada@b.example\nEND:VCARD\n"
 ROPES = {f"documents/receipts/2026-0{1 + k // 2}-{k}.txt": f"Rope {k + 10} kr" for k in range(14)}
 
@@ -114,6 +115,11 @@ def ask(tmp_path: Path) -> Iterator[Ask]:
             {"b.ics": invitation("ball", "Ball", "20261107T1800", "20261107T2000")},
             "how many days until the ball",
             "17 days",
+        ),
+        (
+            {"b.ics": BALL.replace("BEGIN:VEVENT", "METHOD:REQUEST\nBEGIN:VEVENT")},
+            "when does the ball end",
+            "Saturday 7 November 2026 at 20:00",
         ),
         (
             {f"{n}.ics": event(f"e{n}", f"Talk {n}", f"202610{n}T1000", f"202610{n}T1100") for n in range(10, 24)}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import NotFound, SandboxError, ToolError
-from hearth.storage.workspace import Folder, KeyedFolder
+from hearth.storage.workspace import Folder, KeyedFolder, Sandbox
 
 SECRET = b"secret of the machine"
 
@@ -142,6 +142,32 @@ def test_a_dangling_link_is_no_file_and_no_way_to_make_one(call: KeyedFolder, fo
         with pytest.raises(SandboxError, match="symlink to nothing"):
             call.write(path, b"x")
     assert call.list() == ("docs/a.txt",)
+
+
+def test_what_is_not_looked_at_is_named_with_what_it_is(call: KeyedFolder, folder: Folder, home: Path) -> None:
+    root = folder.root
+    targets: dict[str, str | Path] = {
+        "out": home / "outside",
+        "gone": "nowhere",
+        "loop": "loop",
+        "folder": "docs",
+        "inside": "docs/a.txt",
+    }
+    for name, target in targets.items():
+        (root / name).symlink_to(target)
+    os.mkfifo(root / "docs" / "pipe")
+    (root / "docs").joinpath(os.fsdecode(b"\xff.txt")).write_text("x")
+    found = dict(Sandbox(root).unlisted())
+    assert {path: what.partition(";")[0] for path, what in found.items()} == {
+        "docs/pipe": "a pipe",
+        "docs/?.txt": "a name that is no UTF-8",
+        "out": "a symbolic link that leads out of the home",
+        "gone": "a symbolic link to nothing",
+        "loop": "a symbolic link to nothing",
+        "folder": "a symbolic link to a folder",
+    }
+    assert call.list() == ("docs/a.txt", "inside")
+    assert found.keys().isdisjoint(call.list())
 
 
 def test_pipes_sockets_and_devices_are_refused_without_waiting(call: KeyedFolder, folder: Folder) -> None:

@@ -1,4 +1,4 @@
-"""Reads the writing in a picture of the owner's documents: what `hearth.readers` names for pictures.
+"""Reads the writing in a picture of the owner's documents and mails: what `hearth.readers` names for pictures.
 
 It runs in the process for strangers' bytes (`hearth.formats.untrusted`), which keeps the reader loaded. Covered: what
 `experts.ocr` covers; a picture taken sideways whose file says so; one with too many points, of which nothing is
@@ -27,14 +27,12 @@ def read_writing(data: bytes, _: Mapping[str, object]) -> Iterator[bytes]:
     """Yield the lines of a PNG or JPEG from the top down, what stands at one height on one line.
 
     Raises:
-        Unreadable: It is damaged, has too many points or no writing, or the reader is not installed.
+        Unreadable: It is damaged, has too many points, or the reader is not installed.
     """
     try:
         lines = _expert().look(Frame(_pixels(data), 0.0))
     except MissingExtraError as error:
         raise Unreadable(str(error)) from None
-    if not lines:
-        raise Unreadable("a picture without writing")
     for row in _rows(lines):
         yield (" ".join(line.text for line in row) + "\n").encode()
 

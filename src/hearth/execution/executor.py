@@ -583,6 +583,7 @@ class _Run:
             value=value.data if value is not None else None,
             label=value.label if value is not None else PUBLIC,
             fields=value.fields if value is not None else {},
+            whence=value.whence if value is not None else (),
             error=error,
             error_kind=kind,
             duration_ms=job.duration_ms,

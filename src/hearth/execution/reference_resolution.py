@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from hearth.errors import Ambiguous, BadReference, NotFound
 from hearth.formats.tool_signature import parse_duration
@@ -25,6 +25,7 @@ from hearth.types import (
     Step,
     StepResult,
     ToolSpec,
+    Whence,
     canonical_type,
 )
 
@@ -59,6 +60,7 @@ def _bound(
     tools: Mapping[str, ToolSpec],
 ) -> Value:
     label = literal_label(step, parameter.name) if not isinstance(value, Ref) else None
+    whence: list[Whence] = []
 
     def walk(value: Argument, kind: str) -> Plain:
         nonlocal label
@@ -66,6 +68,7 @@ def _bound(
             result = results[value.step]
             pointed_at = result.fields.get(field_of(value), result.label)
             label = pointed_at if label is None else label.join(pointed_at)
+            whence.extend(_whence(result, value.path))
             return _Reference(plan, step, parameter, value, tools).resolve(result.value, kind)
         inner = kind[5:-1] if kind.startswith("list[") else "any"
         if isinstance(value, list):
@@ -76,7 +79,21 @@ def _bound(
 
     data = walk(value, parameter.type)
     assert label is not None  # a bare reference has set it
-    return Value(data, label)
+    return Value(data, label, whence=tuple(dict.fromkeys(whence)))
+
+
+def _whence(result: StepResult, path: Sequence[str]) -> Iterator[Whence]:
+    """Yield where the record comes from that a reference points into; all of them where it points at several."""
+    value, holder = result.value, result.value
+    for part in path:
+        if isinstance(value, list):
+            numbered = part.lstrip("-").isdigit() and -len(value) <= int(part) < len(value)
+            value = value[int(part)] if numbered else value[0] if len(value) == 1 else value
+            holder = value
+        if isinstance(value, dict):
+            holder, value = value, value.get(part)
+    records = {str(one["id"]) for one in _listed(holder) if isinstance(one, dict) and "id" in one}
+    yield from (one for one in result.whence if not one.record or not records or one.record in records)
 
 
 class _Reference:
@@ -118,12 +135,10 @@ class _Reference:
 
     def _check_named(self, answer: Mapping[str, Plain]) -> None:
         """Raise Ambiguous where a doubtful answer is not of what was asked for: the words may be meant as they are."""
-        asked = self._source.arguments.get("question")
-        place = f"{answer.get('source')} {answer.get('quote')}".casefold()
-        if isinstance(asked, str) and not all(_stem(word) in place for word in _named(asked)):
+        if not answer.get("is_named"):
             raise Ambiguous(
-                f"I am not sure that what I found answers “{asked}”, so I wrote nothing. "
-                "Say whether you mean it or the words themselves, and which text to write"
+                f"I am not sure that what I found answers “{self._source.arguments.get('question')}”, so I wrote "
+                "nothing. Say whether you mean it or the words themselves, and which text to write"
             )
 
     def _takes_records(self, kind: str) -> bool:
@@ -170,28 +185,6 @@ class _Reference:
         if self._ref.path and self._ref.path[-1] != "id":
             return f"{self._source.tool} found no {self._ref.path[-1].replace('_', ' ')}{what}, {needs}"
         return f"{self._source.tool} found nothing{what}, {needs}"
-
-
-def _named(question: str) -> list[str]:
-    """Return the words by which a question names what it is of: `pasture` of "what is the address of Pasture"."""
-    thing, is_of, rest = question.casefold().removeprefix("what is ").partition(" of ")
-    words = thing.split()
-    if question.casefold().startswith("what is ") and (is_of or len(words) > 1 + (words[0] in _SMALL)):
-        words = words[:-1]  # what kind of value it is: a place may say it without the word
-    found = (re.sub(r"['’]s?\Z", "", word.strip("“”\"'.,?!")) for word in (*words, *rest.split()))
-    return [word for word in found if word and word not in _SMALL]
-
-
-_SMALL = frozenset(
-    {"the", "a", "an", "my", "our", "his", "her", "their", "of", "for", "from", "in", "at", "on", "to", "and", "by"}
-    | {"is", "are", "was", "were", "do", "does", "did", "we", "i", "what", "when", "where", "who", "how", "much"}
-    | {"many", "long", "cost", "start", "begin", "end"}
-)
-
-
-def _stem(word: str) -> str:
-    """Return the beginning of a word that its other forms share."""
-    return word[: max(4, len(word) - 3)]
 
 
 def name_of(value: Plain) -> str:

@@ -112,7 +112,8 @@ class ReadAhead:
         value = self.monitor.call(self.plan, index, arguments, context)
         notices = tuple(context.notices)
         self._foreseen.keep(self.plan.steps[index].tool, arguments, value, notices)
-        return StepResult(index, "done", value=value.data, label=value.label, fields=value.fields, notices=notices)
+        found = StepResult(index, "done", value=value.data, label=value.label, fields=value.fields, notices=notices)
+        return replace(found, whence=value.whence)
 
 
 # ── Looking up what is asked about ─────────────────────────────────────────────────────────────────────

@@ -459,7 +459,10 @@ def _made_up(plan: Plan, index: int) -> Ruling | None:
     if found is None:
         return None
     (place, name), tool = found, plan.steps[index].tool
-    said = f"{name!r} of {plan.steps[place].tool} comes from {source_words(label_of(plan.steps[place].unsaid[name]))}"
+    step = plan.steps[place]
+    record = step.said_in.get(name)
+    words = source_words(label_of(step.unsaid[name]), (record,) if record is not None else ())
+    said = f"{name!r} of {step.tool} comes from {words}"
     given = "" if place == index else f", and what it finds goes to {tool}"
     return Ruling("ask", f"{said}{given}: your request does not say it", MADE_UP)
 

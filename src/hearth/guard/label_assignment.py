@@ -12,7 +12,7 @@ the text and files of a draft that another program changed since Hearth wrote it
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from hearth.guard.flow.labels import (
@@ -41,13 +41,16 @@ from hearth.guard.flow.provenance import (
 )
 from hearth.guard.guard_state import Records
 from hearth.protocols import CallContext, Workspace
-from hearth.types import OWNER, TRUSTED_SOURCES, Label, Plain, ToolSpec
+from hearth.types import OWNER, TRUSTED_SOURCES, Label, Plain, ToolSpec, Whence
 
 MAX_STANDING_IN = 1000
 """Most ids standing for recipients that are remembered, from this process and earlier ones."""
 
 MAX_CONTENTS = 32
 """Most contents of one record that are known as Hearth's writing: one that was undone is again what it was before."""
+
+NAMED = frozenset({"message"})
+"""Sources whose records are named to the owner one by one."""
 
 _KEYS_ONLY = OWNER.sources | {"device"}
 """An id from these sources alone says nothing of the record: the owner typed it, or a list gave it."""
@@ -134,7 +137,7 @@ class Labelling:
                 value, is_address = standing_for(value, behind), True
             elif parameter.type in self._standing_in and value.label.sources <= _KEYS_ONLY:
                 # picked by its id: its recipients are in the record
-                value = Value(value.data, value.label.join(label_of("file")))
+                value = replace(value, label=value.label.join(label_of("file")))
             if is_address and value.label.strangers and self.book(workspace, now).vouches(value.data):
                 value = replace(value, label=vouched(value.label))
             found[parameter.name] = value
@@ -165,15 +168,18 @@ class Labelling:
             self.book(context.workspace, context.now)
         if spec.effect != "none" and spec.domain in self._tracked:
             self._note_made(spec, data, arguments, context)
-        labels = result_labels(
-            spec, {name: value.label for name, value in arguments.items()}, self._sources(spec, data, context, lent)
-        )
+        sources = self._sources(spec, data, context, lent)
+        labels = result_labels(spec, {name: value.label for name, value in arguments.items()}, sources)
+        whence: tuple[Whence, ...] = ()
+        if not labels.whole.sources.isdisjoint(NAMED):
+            own = result_labels(spec, {}, sources).whole.sources & NAMED
+            whence = _whence(context, own, lent | self._made_of(spec, data, context), arguments.values())
         labels = self._with_vouched(spec, data, labels, context)
         if spec.origins:
-            self._stands_for |= _stand_ins(spec, data, labels.fields)
+            self._stands_for |= _stand_ins(spec, data, labels.fields, whence)
             while len(self._stands_for) > 2 * MAX_STANDING_IN:
                 del self._stands_for[next(iter(self._stands_for))]
-        return Value(data, labels.whole, labels.fields or NO_FIELDS)
+        return Value(data, labels.whole, labels.fields or NO_FIELDS, whence=whence)
 
     def _sources(
         self, spec: ToolSpec, data: Plain, context: CallContext, lent: frozenset[str]
@@ -198,6 +204,12 @@ class Labelling:
                 found.add(spec.unconfirmed)
         self._records.provenance.note(spec.domain, first_read, context.now)
         return frozenset(found | {spec.source}) if found else None
+
+    def _made_of(self, spec: ToolSpec, data: Plain, context: CallContext) -> frozenset[str]:
+        """Return what went into the records of a result when they were made here: from which, is not kept."""
+        keys = (*context.rests_on, *((spec.domain, name) for name, _ in records(data)))
+        origins = (self._records.provenance.of(*key) for key in keys) if spec.effect == "none" else ()
+        return frozenset(source for origin in origins if origin is not None for source in origin.sources)
 
     def _with_vouched(self, spec: ToolSpec, data: Plain, labels: ResultLabels, context: CallContext) -> ResultLabels:
         names = [name for name in vouchable(spec) if not labels.fields.get(name, labels.whole).is_trusted]
@@ -229,7 +241,25 @@ class Labelling:
         self._records.provenance.note(spec.domain, noted, context.now)
 
 
-def _stand_ins(spec: ToolSpec, data: Plain, labels: Mapping[str, Label]) -> dict[str, Value]:
+def _whence(
+    context: CallContext, own: frozenset[str], unnamed: frozenset[str], arguments: Iterable[Value]
+) -> tuple[Whence, ...]:
+    """Return the strangers' records that a result comes from: its own, and those that went into its arguments.
+
+    Args:
+        own: The sources of the result without its arguments. What of them the tool has not named is marked as not
+            known, so that no named record stands for all there is.
+        unnamed: Sources of what the result holds beside the records that the tool named.
+    """
+    noted = tuple(one for one in context.whence if one.source in own)
+    unknown = (own - {one.source for one in noted}) | (unnamed & NAMED)
+    brought = (replace(one, record="") for value in arguments for one in value.whence)
+    return tuple(dict.fromkeys((*map(Whence, sorted(unknown)), *noted, *brought)))
+
+
+def _stand_ins(
+    spec: ToolSpec, data: Plain, labels: Mapping[str, Label], whence: tuple[Whence, ...] = ()
+) -> dict[str, Value]:
     """Ids in a result that stand for recipients in it, with these and the files sent with them."""
     found: dict[str, Value] = {}
     files = [name for name, kind in spec.fields.items() if item_type(kind) == "FilePath"]
@@ -237,7 +267,7 @@ def _stand_ins(spec: ToolSpec, data: Plain, labels: Mapping[str, Label]) -> dict
         label = labels.get(origin.same_as) if origin.same_as else None
         if label is not None and isinstance(data, dict) and isinstance(data.get(name), str):
             carried = tuple(sorted({str(value) for part in files for value in _values(data, part)}))
-            found[str(data[name])] = Value(data.get(origin.same_as), label, labels, carried)
+            found[str(data[name])] = Value(data.get(origin.same_as), label, labels, carried, whence=whence)
     return found
 
 

@@ -247,6 +247,48 @@ class Sandbox:
             finally:
                 os.close(handle)
 
+    def unlisted(self) -> Iterator[tuple[str, str]]:
+        """Yield what lies in the folder and is neither listed nor entered, by path, with what it is."""
+        waiting: list[tuple[str, ...]] = [()]
+        while waiting:
+            parts = waiting.pop()
+            try:
+                handle = self._open_folder(parts)
+            except (NotFound, PermissionError):
+                yield "/".join(parts), "a folder that cannot be opened"
+                continue
+            try:
+                with os.scandir(handle) as entries:
+                    for entry in sorted(entries, key=lambda entry: entry.name):
+                        path = "/".join((*parts, entry.name))
+                        if not _is_unicode(entry.name):
+                            yield path.encode(errors="replace").decode(), "a name that is no UTF-8"
+                        elif entry.is_dir(follow_symlinks=False):
+                            waiting.append((*parts, entry.name))
+                        elif what := self._unread_kind(path, entry.stat(follow_symlinks=False).st_mode):
+                            yield path, what
+            finally:
+                os.close(handle)
+
+    def _unread_kind(self, path: str, mode: int) -> str:
+        """Return what a name is that is no file to be read; empty where it is one."""
+        if stat.S_ISREG(mode):
+            return ""
+        if not stat.S_ISLNK(mode):
+            return "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+        try:
+            target = (self.root / path).resolve(strict=True)
+        except (OSError, RuntimeError):
+            return "a symbolic link to nothing"
+        if not target.is_relative_to(self.root.resolve()):
+            return "a symbolic link that leads out of the home; put a copy here instead"
+        if target.is_dir():
+            return "a symbolic link to a folder; put the files here instead"
+        with contextlib.suppress(ToolError):
+            if self.exists(path):
+                return ""
+        return "a symbolic link that is not followed"
+
     def hash(self, path: str) -> str | None:
         """Return the SHA-256 of a file's content; None when there is no file, or a folder without one.
 

@@ -17,7 +17,8 @@ from hearth.errors import NotFound, ToolError
 from hearth.formats.content_lines import checked_text
 from hearth.formats.tool_signature import tool
 from hearth.protocols import CallContext, MemoryHit, Witness
-from hearth.types import Label, Plain
+from hearth.tools.mail.mailbox import look_at, place_of
+from hearth.types import Label, Plain, Whence
 
 MemoryId = NewType("MemoryId", str)
 
@@ -130,6 +131,8 @@ class FoundAnswer:
     """The first places that were used, with their words; of an answer that was counted, the rows."""
     behind: str
     """What is said behind the answer: source and quote in parentheses, or below a list the source alone."""
+    is_named: bool
+    """True if the place where it stands names what was asked about."""
 
 
 @tool(
@@ -166,6 +169,8 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
             call.rests_on[_MADE_HERE[one.kind], one.record] = "file"
         else:
             sources.add(one.source)
+        if one.source == "message":
+            call.whence.append(_whence_of(one, id, call))
     call.origins[id] = next((source for source in _LEAST_TRUSTED if source in sources), "device")
     source = first.where if first is not None else "your things"
     elsewhere = "; ".join(f"{one.value} ({_dated(one)})" for one in found.witnesses if one.value)
@@ -174,7 +179,18 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
     quote, doubt = (_shortened(first.quote) if first else ""), (NOT_SURE if found.chance < LEAST_SURE else "")
     is_list = "\n" in found.value
     behind = f"\nFrom {source}" if is_list else f" ({source}: “{quote}”)" if quote else f" ({source})"
-    return FoundAnswer(MemoryId(id), found.value, found.kind, source, quote, doubt, elsewhere, rows, behind)
+    about = (source, quote, doubt, elsewhere, rows, behind, found.is_named)
+    return FoundAnswer(MemoryId(id), found.value, found.kind, *about)
+
+
+def _whence_of(one: Witness, id: str, call: CallContext) -> Whence:
+    """Name a stranger's record by what cannot be forged as easily as a name: a mail by its sender's address."""
+    try:
+        seen = look_at(place_of(one.record, call.workspace), call)
+    except ToolError:  # an invitation, or a mail that is gone meanwhile
+        return Whence("message", id, "record", one.where, "", one.at)
+    received = seen.received.astimezone(call.now.tzinfo)
+    return Whence("message", id, "mail", seen.head.subject, seen.head.sender, received)
 
 
 def _dated(one: Witness) -> str:

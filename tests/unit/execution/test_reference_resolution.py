@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from hearth.errors import Ambiguous, BadReference, NotFound
 from hearth.execution.reference_resolution import bind, name_of, render
+from hearth.guard.flow.labels import Value
 from hearth.types import OWNER, Argument, Label, Parameter, Plain, Plan, Ref, Step, StepResult, ToolSpec
 
 CONTACT: dict[str, Plain] = {"id": "c1", "name": "Anna", "email": "anna@example.org", "phone": "", "birthday": None}
@@ -98,33 +99,22 @@ def test_an_optional_parameter_takes_nothing_as_nothing() -> None:
     assert bound(Ref(0), None, "list[text]", is_required=False) == []
 
 
-@pytest.mark.parametrize(
-    ("question", "quote", "is_written"),
-    [
-        ("what is the address of Pasture", "Pasture: 12 Portwall Lane", True),
-        ("what is Pasture's address", "Pasture: 12 Portwall Lane", True),
-        ("when is the parents evening", "parents’ evening … parents evening at 19:00", True),
-        ("what we decided in the studio meeting", "Studio meeting: we decided to buy a kiln", True),
-        ("what is the wifi password", "The alarm code is 7741.", False),
-        ("what is the weight of the world", "The dog weighs 9 kg.", False),
-        ("what is the gate code", "The parcel code is PK-31.", False),
-        ("what is the deposit", "The rent is 500.", False),
-    ],
-)
-def test_a_doubtful_answer_is_written_only_where_its_place_names_what_was_asked(
-    question: str, quote: str, is_written: bool
-) -> None:
+@pytest.mark.parametrize(("doubt", "is_named"), [("perhaps", True), ("", False), ("", True)])
+def test_an_answer_is_written_where_it_is_sure_or_its_place_names_what_was_asked(doubt: str, is_named: bool) -> None:
+    assert _answer_bound(doubt, is_named)["it"].data == "5"
+
+
+def test_a_doubtful_answer_whose_place_names_something_else_is_not_written() -> None:
+    with pytest.raises(Ambiguous, match="answers “what is the gate code”, so I wrote nothing"):
+        _answer_bound("perhaps", is_named=False)
+
+
+def _answer_bound(doubt: str, is_named: bool) -> dict[str, Value]:
     source = ToolSpec("find_answer", "Find.", returns="FoundAnswer", fields={"value": "text"})
-    plan = Plan((Step("find_answer", {"question": question}), Step("take", {"it": Ref(0, ("value",))})))
-    tools = {"find_answer": source, "take": take("text")}
-    found: dict[str, Plain] = {"value": "5", "source": "note “N”", "quote": quote, "doubt": "perhaps"}
-    sure = {**found, "doubt": ""}
-    assert bind(plan, 1, {0: StepResult(0, "done", sure)}, tools)["it"].data == "5"
-    if is_written:
-        assert bind(plan, 1, {0: StepResult(0, "done", found)}, tools)["it"].data == "5"
-    else:
-        with pytest.raises(Ambiguous, match="I wrote nothing"):
-            bind(plan, 1, {0: StepResult(0, "done", found)}, tools)
+    asked = Step("find_answer", {"question": "what is the gate code"})
+    plan = Plan((asked, Step("take", {"it": Ref(0, ("value",))})))
+    found: dict[str, Plain] = {"value": "5", "source": "note “N”", "quote": "5", "doubt": doubt, "is_named": is_named}
+    return bind(plan, 1, {0: StepResult(0, "done", found)}, {"find_answer": source, "take": take("text")})
 
 
 def test_a_choice_is_not_put_in_words() -> None:

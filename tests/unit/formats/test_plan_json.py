@@ -21,7 +21,8 @@ from hearth.formats.plan_json import (
     tool_to_json,
 )
 from hearth.registry import load_tools
-from hearth.types import Offer, Parameter, Plan, Ref, Step, ToolSpec, canonical_type
+from hearth.testing import FIXED_NOW
+from hearth.types import Offer, Parameter, Plan, Ref, Step, ToolSpec, Whence, canonical_type
 
 EXAMPLE = {
     "id": "42",
@@ -188,3 +189,11 @@ def test_a_graph_that_is_none_is_said_in_a_line(tmp_path: Path, raw: bytes, word
     with pytest.raises(RequestError, match=words) as caught:
         read_graph(path)
     assert len(str(caught.value)) < 500
+
+
+def test_the_record_that_says_a_literal_leaves_with_no_plan() -> None:
+    mail = Whence("message", "INBOX/1", "mail", "MOT", "g@garage.example", FIXED_NOW)
+    step = Step("add_reminder", {"at": "2026-12-03"}, unsaid={"at": "message"}, said_in={"at": mail})
+    said = plan_to_json(Plan((step,)))
+    assert "garage" not in json.dumps(said)
+    assert plan_from_json(said).steps == (step,)

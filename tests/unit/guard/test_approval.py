@@ -23,7 +23,8 @@ from hearth.guard.policy.question import (
     said_address,
     source_words,
 )
-from hearth.types import OWNER, Label, Parameter, Plan, Ref, Referent, Ruling, Step, ToolSpec
+from hearth.testing import FIXED_NOW
+from hearth.types import OWNER, Label, Parameter, Plan, Ref, Referent, Ruling, Step, ToolSpec, Whence
 
 TOOLS = {
     spec.name: spec
@@ -274,3 +275,35 @@ def test_a_shown_text_says_what_a_reader_would_not_see(text: str, said: str) -> 
 )
 def test_an_ordinary_text_is_shown_as_it_is(text: str) -> None:
     assert quoted(text) == f'"{text}"'
+
+
+INVOICE = Whence("message", "INBOX/1", "mail", 'Invoice 12" by "ana@kiln.example', "billing@pasture.example", FIXED_NOW)
+
+
+@pytest.mark.parametrize(
+    ("whence", "said"),
+    [
+        ((), "a message you received, your request"),
+        (
+            (INVOICE,),
+            'the mail "Invoice 12\\" by \\"ana@kiln.example" by "billing@pasture.example" of 20 November 2026, your request',
+        ),
+        ((Whence("message"),), "a message you received, your request"),
+        ((Whence("web", kind="page", title="x"),), "a message you received, your request"),
+        (
+            tuple(Whence("message", str(n), "mail", f"Mail {n}", "a@b.example") for n in range(5)),
+            ", ".join(f'the mail "Mail {n}" by "a@b.example"' for n in range(3)) + ", 2 more, your request",
+        ),
+    ],
+)
+def test_a_strangers_value_is_said_with_its_record(whence: tuple[Whence, ...], said: str) -> None:
+    assert source_words(Label(frozenset({"message", "owner"})), whence) == said
+
+
+def test_a_record_that_is_not_known_is_said_beside_one_that_is() -> None:
+    said = source_words(Label(frozenset({"message"})), (INVOICE, Whence("message")))
+    assert said.endswith("of 20 November 2026, a message you received")
+
+
+def test_no_record_is_named_of_a_source_that_the_value_has_not() -> None:
+    assert source_words(OWNER, (INVOICE,)) == "your request"

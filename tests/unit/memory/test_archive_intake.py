@@ -15,11 +15,14 @@ import pytest
 
 from hearth.errors import RequestError
 from hearth.memory.event_memory import EventMemory
+from hearth.memory.passages.collecting import passages_in
 from hearth.memory.transfer import archive_contents
 from hearth.memory.transfer.archive_contents import pieces_of
 from hearth.memory.transfer.archive_intake import Intake, Taken, safe_name
 from hearth.memory.transfer.import_sources import Source
 from hearth.storage.database import Store
+from hearth.testing import InMemoryWorkspace, make_call
+from hearth.tools.pim.calendar import next_event
 
 
 def mail(n: int, sender: str = "Tom <tom@x.example>", extra: str = "") -> str:
@@ -235,3 +238,84 @@ def test_nothing_there_and_no_archive_are_said(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_names_of_files_are_plain(name: str, safe: str) -> None:
     assert safe_name(name) == safe
+
+
+TELEGRAM_PAGE = (
+    '<html><head><title>Exported Data</title></head><body><div class="page_wrap">'
+    '<div class="page_header"><div class="content"><div class="text bold">Ana</div></div></div>{}</div></body></html>'
+)
+TELEGRAM_MESSAGE = (
+    '<div class="history"><div class="message service" id="message2"><div class="body details">Ana joined</div></div>'
+    '<div class="message default clearfix" id="message3"><div class="body"><div class="pull_right date details" '
+    'title="20.11.2026 10:00:00 UTC+00:00">10:00</div><div class="from_name">Ana</div>'
+    '<div class="text">the kiln is free</div></div></div></div>'
+)
+CHATS: dict[str, bytes] = {
+    "Telegram/chats/chat_1/messages.html": TELEGRAM_PAGE.format(TELEGRAM_MESSAGE).encode(),
+    "Telegram/export_results.html": TELEGRAM_PAGE.format("<div>Chats</div>").encode(),
+    "Telegram/result.json": b'{"about": "Here is the data you requested. Telegram is ad free", "contacts": {}}',
+    "Signal/main.jsonl": b"\n".join(
+        json.dumps(line).encode()
+        for line in (
+            {"version": "1", "backupTimeMs": "1795165200000"},
+            {"recipient": {"id": "1", "contact": {"e164": "351912", "profileGivenName": "Tom"}}},
+            {"chat": {"id": "2", "recipientId": "1"}},
+            {
+                "chatItem": {
+                    "chatId": "2",
+                    "authorId": "1",
+                    "dateSent": "1795165200000",
+                    "standardMessage": {"text": {"body": "hello"}},
+                }
+            },
+        )
+    ),
+    "Signal/metadata.json": b'{"version":1}',
+    "signal-2026-11-20-10-00-00.backup": b"\0\0\0\x32\x0a\x30",
+    "SignalBackups/signal-backup-2026-11-20-10-00-00/main": b"\x01\x02",
+}
+
+
+def test_chats_of_telegram_and_signal_are_known_and_the_rest_is_said(tmp_path: Path, store: Store) -> None:
+    for name, data in CHATS.items():
+        (tmp_path / "handed" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "handed" / name).write_bytes(data)
+    taken = take(tmp_path / "handed", tmp_path / "owner", store)
+    assert (dict(taken.new), taken.faults) == ({"message": 2}, [])
+    encrypted = next(why for why in taken.left_out if "encrypted" in why)
+    assert taken.left_out[encrypted] == 2
+    assert "Export chat history" in encrypted
+    assert taken.left_out["pages of a Telegram export beside its messages"] == 1
+    assert taken.left_out["notices in chats (who joined, calls, what was pinned)"] == 1
+    again = take(tmp_path / "handed", tmp_path / "owner", store)
+    assert (again.new.total(), dict(again.known)) == (0, {"message": 2})
+
+
+INVITATIONS = {
+    "a message that names nobody": ("METHOD:REQUEST\r\n", "", True),
+    "who else comes, and nobody who invites": ("", "ATTENDEE:mailto:ana@x.example\r\n", True),
+    "a copy of a calendar": ("METHOD:PUBLISH\r\n", "", False),
+    "an event": ("", "", False),
+}
+
+
+@pytest.mark.parametrize("case", INVITATIONS)
+def test_an_invitation_without_an_organiser_is_no_event_of_the_owners_own(
+    tmp_path: Path, store: Store, case: str
+) -> None:
+    method, who, is_strangers = INVITATIONS[case]
+    path = tmp_path / "invite.ics"
+    path.write_text(
+        f"BEGIN:VCALENDAR\r\nVERSION:2.0\r\n{method}BEGIN:VEVENT\r\nUID:b\r\n{who}DTSTART:20261121T100000Z\r\n"
+        "SUMMARY:Party\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+    )
+    owner = tmp_path / "owner"
+    assert take(path, owner, store).new["event"] == 1
+    (kept,) = (owner / "calendar").iterdir()
+    workspace = InMemoryWorkspace({"calendar/b.ics": kept.read_text()})
+    (passage,) = passages_in("calendar/b.ics", workspace, dt.UTC).passages
+    assert passage.source == ("message" if is_strangers else "file")
+    call = make_call(workspace=workspace)
+    assert next_event(call, "party").title == "Party"
+    assert call.origins == ({"b": "message"} if is_strangers else {})
+    assert "METHOD" not in kept.read_text(), "a calendar on a server may not hold it"

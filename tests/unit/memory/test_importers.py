@@ -15,9 +15,8 @@ from PIL import Image
 
 from hearth.errors import RequestError
 from hearth.memory.event_memory import EventMemory, NewEvent
-from hearth.memory.transfer import chat_exports as chats
 from hearth.memory.transfer import importers
-from hearth.memory.transfer.import_sources import Source
+from hearth.memory.transfer.import_sources import LeftOut, Source, time_of
 from hearth.memory.transfer.importers import Report, detect, imported
 from hearth.storage.database import Store
 
@@ -165,6 +164,128 @@ def test_telegram_cut_off_in_the_middle(tmp_path: Path, store: Store) -> None:
     assert (event.text, report.n_bad) == ("a", 1)
 
 
+def telegram_message(
+    k: int, text: str, who: str = "", *, at: str = "20.11.2026 10:00:00 UTC+01:00", more: str = ""
+) -> str:
+    named = f'<div class="from_name">\n{who}\n       </div>' if who else ""
+    said = f'<div class="text">\n{text}\n       </div>' if text else ""
+    return (
+        f'<div class="message default clearfix{"" if who else " joined"}" id="message{k}">\n      <div class="body">\n'
+        f'<div class="pull_right date details" title="{at}">\n10:00\n       </div>\n{named}{more}{said}</div></div>'
+    )
+
+
+def telegram_page(*messages: str, chat: str = "Ana Ruiz") -> str:
+    return (
+        '<!DOCTYPE html>\n<html>\n <head>\n  <meta charset="utf-8"/>\n<title>Exported Data</title>\n </head>\n'
+        f' <body onload="CheckLocation();">\n  <div class="page_wrap">\n   <div class="page_header">\n'
+        f'    <div class="content">\n     <div class="text bold">\n{chat}\n     </div></div></div>\n'
+        f'   <div class="page_body chat_page">\n    <div class="history">\n{"".join(messages)}</div></div></div></body></html>'
+    )
+
+
+def test_telegram_pages(tmp_path: Path, store: Store) -> None:
+    day = '<div class="message service" id="message-1"><div class="body details">\n20 November 2026\n</div></div>'
+    pinned = '<div class="message service" id="message9"><div class="body details">\nAna pinned this\n</div></div>'
+    photo = '<div class="media_wrap clearfix"><div class="media"><div class="title bold">Photo</div></div></div>'
+    forwarded = '<div class="forwarded body"><div class="from_name">\nBen <span class="date details">x</span></div>'
+    folder = tmp_path / "ChatExport"
+    folder.mkdir()
+    (folder / "messages.html").write_text(
+        telegram_page(
+            *(day, telegram_message(1, "the kiln is free<br>at <strong>nine</strong> &amp; &lt;div&gt;", "Ana Ruiz")),
+            telegram_message(2, '<a href="https://x.org">x.org</a>'),
+            *(pinned, telegram_message(3, "", more=photo), telegram_message(4, "glaze it", "Ana Ruiz", more=forwarded)),
+            telegram_message(5, "old", "Tom via @bot", at="19.11.2021 10:00:00"),
+            telegram_message(6, "never", "Tom", at="soon"),
+        )
+    )
+    (folder / "messages2.html").write_text(telegram_page(telegram_message(7, "last", "Tom")))
+    (folder / "export_results.html").write_text(telegram_page())
+    report, events = bring_in(store, folder, "telegram")
+    assert [(e.person, e.text, at(e)) for e in events] == [
+        ("Ana Ruiz", "the kiln is free\nat nine & <div>", "2026-11-20T10:00"),
+        ("Ana Ruiz", "x.org", "2026-11-20T10:00"),
+        ("Ana Ruiz", "glaze it", "2026-11-20T10:00"),
+        ("Tom", "old", "2021-11-19T10:00"),
+        ("Tom", "last", "2026-11-20T10:00"),
+    ]
+    assert {e.thread for e in events} == {"chat Ana Ruiz"}
+    assert report.bad == [f"{folder / 'messages.html'}, message 6: no time in 'soon'; expected DD.MM.YYYY HH:MM:SS"]
+    assert dict(report.left_out) == {LeftOut.NOTICE.value: 1, LeftOut.WORDLESS.value: 1}
+    again, new = bring_in(store, folder, "telegram")
+    assert (again.n_known, new) == (5, [])
+
+
+def test_telegram_pages_and_json_of_one_chat_are_one(tmp_path: Path, store: Store) -> None:
+    page, objects = tmp_path / "messages.html", tmp_path / "result.json"
+    page.write_text(telegram_page(telegram_message(5, "see <a href='x'>x.org</a>", "Ana Ruiz")))
+    message = {
+        "id": 5,
+        "type": "message",
+        "date": "2026-11-20T10:00:00",
+        "date_unixtime": "1795165200",
+        "from": "Ana Ruiz",
+    }
+    parts = ["see ", {"type": "link", "text": "x.org"}]
+    objects.write_text(json.dumps({"name": "Ana Ruiz", "messages": [message | {"text": parts}]}))
+    assert (detect(page), detect(objects)) == ("telegram", "telegram")
+    first, _ = bring_in(store, page)
+    second, _ = bring_in(store, objects)
+    assert (first.n_new, second.n_new, second.n_known) == (1, 0, 1)
+
+
+SIGNAL: list[dict[str, object]] = [
+    {"version": "1", "backupTimeMs": "1795165200000", "mediaRootBackupKey": "AA=="},
+    {"account": {"givenName": "Maria", "familyName": "Silva"}},
+    {"recipient": {"id": "1", "self": {}}},
+    {"recipient": {"id": "2", "contact": {"aci": "AAE=", "e164": "351912", "profileGivenName": "Ana"}}},
+    {"recipient": {"id": "3", "group": {"masterKey": "AAM=", "snapshot": {"title": {"title": "Studio"}}}}},
+    {"chat": {"id": "7", "recipientId": "2"}},
+    {"chat": {"id": "8", "recipientId": "3"}},
+]
+
+
+def signal_item(chat: int, author: int, at_ms: object = "1795165200000", **kinds: object) -> dict[str, object]:
+    return {"chatItem": {"chatId": str(chat), "authorId": str(author), "dateSent": at_ms, "incoming": {}, **kinds}}
+
+
+def test_signals_own_export(tmp_path: Path, store: Store) -> None:
+    path = tmp_path / "main.jsonl"
+    rows = [
+        *SIGNAL,
+        signal_item(7, 2, standardMessage={"text": {"body": "the lid is cracked"}}),
+        signal_item(8, 1, standardMessage={"text": {"body": "Friday then"}}),
+        signal_item(8, 2, poll={"question": "Which day?", "options": [{"option": "Mon"}, {"option": "Tue"}]}),
+        signal_item(7, 2, standardMessage={"attachments": [{}]}),
+        signal_item(7, 2, updateMessage={"simpleUpdate": {"type": "JOINED_SIGNAL"}}),
+        signal_item(7, 2, remoteDeletedMessage={}),
+        signal_item(9, 2, standardMessage={"text": {"body": "nowhere"}}),
+        signal_item(7, 2, "soon", standardMessage={"text": {"body": "never"}}),
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    report, events = bring_in(store, path)
+    assert {(e.person, e.text, e.thread, at(e)) for e in events} == {
+        ("Ana", "the lid is cracked", "chat Ana", "2026-11-20T10:00"),
+        ("Maria Silva", "Friday then", "chat Studio", "2026-11-20T10:00"),
+        ("Ana", "Which day?\n- Mon\n- Tue", "chat Studio", "2026-11-20T10:00"),
+    }
+    counted = {LeftOut.WORDLESS.value: 1, LeftOut.NOTICE.value: 1, LeftOut.DELETED.value: 1}
+    assert dict(report.left_out) == counted
+    assert [line.split(": ")[0].rpartition(", ")[2] for line in report.bad] == ["line 14", "line 15"]
+    numbers = {
+        '"id": "2"': '"id": "5"',
+        '"recipientId": "2"': '"recipientId": "5"',
+        '"authorId": "2"': '"authorId": "5"',
+    }
+    text = path.read_text()
+    for old, new in numbers.items():
+        text = text.replace(old, new)
+    path.write_text(text)  # another export numbers people otherwise
+    again, new_events = bring_in(store, path)
+    assert (again.n_known, new_events) == (3, [])
+
+
 def test_json_lines(tmp_path: Path, store: Store) -> None:
     path = tmp_path / "signal.jsonl"
     rows = [
@@ -261,6 +382,6 @@ def test_any_bytes_are_read_or_named(tmp_path: Path, store: Store, kind: str, da
 
 
 def test_times_are_the_owners_where_a_file_names_none() -> None:
-    assert chats._time("2026-11-20T09:30:00", ZONE) == dt.datetime(2026, 11, 20, 9, 30, tzinfo=ZONE)
-    assert chats._time(True, ZONE) is None
-    assert chats._time(1e300, ZONE) is None
+    assert time_of("2026-11-20T09:30:00", ZONE) == dt.datetime(2026, 11, 20, 9, 30, tzinfo=ZONE)
+    assert time_of(True, ZONE) is None
+    assert time_of(1e300, ZONE) is None

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
+import random
 from collections.abc import Iterator
+from dataclasses import replace
+from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from hearth.errors import Unreadable
 from hearth.learning.learned_state import State
@@ -17,7 +22,8 @@ from hearth.memory.facts.fact_store import FactStore
 from hearth.memory.inquiry.amounts.table_counts import counted
 from hearth.memory.inquiry.home_answers import HomeAnswers
 from hearth.memory.inquiry.reading.answer_reading import AnswerReader
-from hearth.memory.passages.document_text import text_of
+from hearth.memory.passages import document_text
+from hearth.memory.passages.document_text import UNREAD_PICTURES, text_of
 from hearth.memory.passages.passage_cutting import passages_of, sentences_of
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.protocols import CallContext, HomeAnswer
@@ -499,8 +505,74 @@ def test_office_documents_are_read_by_a_worker(tmp_path: Path) -> None:
     book.active.append(["what", "amount"])
     book.active.append(["clay", 42])
     book.save(tmp_path / "a.xlsx")
-    assert "serviced by Dale" in text_of("a.docx", (tmp_path / "a.docx").read_bytes())
-    assert "clay | 42" in text_of("a.xlsx", (tmp_path / "a.xlsx").read_bytes())
+    assert "serviced by Dale" in text_of("a.docx", (tmp_path / "a.docx").read_bytes()).text
+    assert "clay | 42" in text_of("a.xlsx", (tmp_path / "a.xlsx").read_bytes()).text
+
+
+def a_picture(form: str = "PNG") -> bytes:
+    """A picture that packs badly, as photos and scans do."""
+    kept = io.BytesIO()
+    Image.frombytes("RGB", (64, 64), random.Random(1).randbytes(64 * 64 * 3)).save(kept, form)
+    return kept.getvalue()
+
+
+def mail_with(*attachments: tuple[str, bytes], is_inline: bool = False) -> bytes:
+    letter = EmailMessage()
+    letter["From"], letter["To"] = "Ana <ana@kiln.example>", "me@home.example"
+    letter["Subject"], letter["Date"] = "The receipt", f"{FIXED_NOW:%a, %d %b %Y %H:%M:%S +0000}"
+    letter["Message-ID"] = "<pictures@kiln.example>"
+    letter.set_content("Here is the receipt of the glaze.")
+    for name, data in attachments:
+        kind = "inline" if is_inline else "attachment"
+        letter.add_attachment(data, maintype="image", subtype="png", filename=name, disposition=kind, cid="<1@x>")
+    return letter.as_bytes()
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "fault"),
+    [
+        ("mail/cur/9.p:2,S", mail_with(("a.png", a_picture()), ("b.jpg", a_picture("JPEG"))), UNREAD_PICTURES),
+        ("mail/cur/9.p:2,S", mail_with(("a.png", a_picture()), is_inline=True), UNREAD_PICTURES),
+        ("mail/cur/9.p:2,S", mail_with(("icon.png", a_picture()[:900]), ("a.gif", b"GIF89a" + b"\0\xff" * 4500)), None),
+        ("documents/scan.pdf", a_picture("PDF"), UNREAD_PICTURES),
+        ("documents/photo.png", a_picture(), UNREAD_PICTURES),
+    ],
+)
+def test_pictures_without_a_reader_are_named_and_the_rest_goes_on(
+    world: World, monkeypatch: pytest.MonkeyPatch, path: str, data: bytes, fault: str | None
+) -> None:
+    monkeypatch.setattr(document_text, "place_of", lambda _group, _name: "")
+    world.workspace.write(path, data)
+    assert "tulip" in world.ask("what is the wifi password").value
+    assert world.home.passages.faults().get(path) == fault
+    assert list(world.home.read_pictures(world.workspace, dt.UTC)) == []
+    if path.startswith("mail"):
+        assert [one.text for one in world.home.passages.of_record("INBOX/9.p")] == ["Here is the receipt of the glaze."]
+
+
+def test_pictures_in_mails_are_read_when_all_else_is_and_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(document_text, "place_of", lambda _group, _name: "a reader")
+    monkeypatch.setattr(document_text, "picture_text", lambda _data: "Glaze: 18.40 euros\n")
+    world.workspace.write("mail/cur/9.p:2,S", mail_with(("a.png", a_picture())))
+    list(world.home.refresh(world.workspace, dt.UTC))
+    assert len(world.home.passages.of_record("INBOX/9.p")) == 1
+    assert list(world.home.read_pictures(world.workspace, dt.UTC)) == [(1, 1)]
+    (_, writing) = world.home.passages.of_record("INBOX/9.p")
+    assert (writing.title, writing.source, writing.text) == ("The receipt, a.png", "message", "Glaze: 18.40 euros")
+    assert list(world.home.refresh(world.workspace, dt.UTC)) == []
+    assert list(world.home.read_pictures(world.workspace, dt.UTC)) == []
+    assert world.home.passages.faults() == {}
+
+
+def test_a_picture_that_cannot_be_read_is_named_with_its_mail(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(data: bytes) -> str:
+        raise Unreadable("a damaged picture")
+
+    monkeypatch.setattr(document_text, "place_of", lambda _group, _name: "a reader")
+    monkeypatch.setattr(document_text, "picture_text", refuse)
+    world.workspace.write("mail/cur/9.p:2,S", mail_with(("a.png", a_picture())))
+    assert "tulip" in world.ask("what is the wifi password").value
+    assert world.home.passages.faults() == {"mail/cur/9.p:2,S": "a.png: a damaged picture"}
 
 
 TABLE = "year | team | goals\n1989 | Reds | 4\n1991 | Blues | 7\n1995 | Reds | 12"
@@ -722,3 +794,21 @@ def test_the_nearest_place_is_told_in_no_word_of_a_stranger(world: World) -> Non
     world.workspace.write("mail/cur/9.near:2,S", said.encode())
     found = world.ask("who repaired the boiler")
     assert (found.kind, found.nearest) == ("unknown", "a mail of Friday 20 November 2026")
+
+
+def test_an_answer_from_mails_names_them_by_their_senders_addresses(world: World) -> None:
+    call = replace(world.call(), memory=world.memory())
+    found = find_answer("how much is the electricity bill", call)
+    assert found is not None
+    assert "£84.20" in found.value
+    (bill,) = call.whence
+    assert (bill.source, bill.kind, bill.title, bill.by) == (
+        "message",
+        "mail",
+        "Your electricity bill",
+        "b@energy.example",
+    )
+    assert bill.at is not None
+    own = replace(world.call(), memory=world.memory())
+    assert find_answer("what is the wifi password", own) is not None
+    assert own.whence == []

@@ -37,7 +37,7 @@ def test_the_home_holds_what_is_asked(who: str, tmp_path: Path) -> None:
 
 def test_its_documents_can_be_read(tmp_path: Path) -> None:
     write_newcomer_home("piano_tuner", tmp_path)
-    said = {p.suffix: text_of(p.name, p.read_bytes()) for p in (tmp_path / "owner/documents").iterdir()}
+    said = {p.suffix: text_of(p.name, p.read_bytes()).text for p in (tmp_path / "owner/documents").iterdir()}
     assert "two months' notice" in " ".join(said[".pdf"].split())
     assert "£1,150 a term" in said[".docx"]
     assert "Petrol Tesco" in said[".xlsx"]

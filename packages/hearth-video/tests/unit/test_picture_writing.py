@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+from email.message import EmailMessage
 
+import pypdf
 import pytest
 
 pytest.importorskip(
@@ -13,7 +15,9 @@ pytest.importorskip(
 from PIL import Image, ImageDraw, ImageFont
 
 from hearth.errors import Unreadable
-from hearth.memory.passages.document_text import is_picture, picture_text
+from hearth.memory.passages.collecting import passages_in
+from hearth.memory.passages.document_text import is_picture, picture_text, text_of
+from hearth.testing import InMemoryWorkspace
 from hearth_video import picture_writing
 
 
@@ -45,13 +49,59 @@ def test_what_stands_at_one_height_is_one_line() -> None:
     ("data", "why"),
     [
         (drawn("Total")[:300], "a damaged picture"),
-        (drawn(), "a picture without writing"),
         (b"\xff\xd8\xff" + b"\0" * 100, "a damaged picture"),
     ],
 )
 def test_what_cannot_be_read_says_why(data: bytes, why: str) -> None:
     with pytest.raises(Unreadable, match=why):
         picture_text(data)
+
+
+def test_a_picture_without_writing_says_nothing_and_is_named_among_documents() -> None:
+    assert picture_text(drawn()) == ""
+    workspace = InMemoryWorkspace({"documents/sky.png": ""})
+    workspace.write("documents/sky.png", drawn())
+    with pytest.raises(Unreadable, match="a picture without writing"):
+        passages_in("documents/sky.png", workspace, None)
+
+
+@pytest.mark.parametrize("turned", [0, 90])
+def test_the_writing_on_scanned_pages_is_read_page_after_page(turned: int) -> None:
+    pages = [Image.open(io.BytesIO(drawn(line))) for line in ("Boiler serviced", "Next visit 2031")]
+    kept = io.BytesIO()
+    pages[0].rotate(turned, expand=True).save(kept, "PDF", save_all=True, append_images=[pages[1]])
+    if turned:
+        writer = pypdf.PdfWriter(clone_from=io.BytesIO(kept.getvalue()))
+        writer.pages[0].rotate(turned)
+        writer.write(kept := io.BytesIO())
+    found = text_of("scan.pdf", kept.getvalue())
+    assert (found.fault, found.is_waiting) == ("", False)
+    said = "".join(found.text.split())
+    assert said.index("Boilerserviced") < said.index("2031")
+    left = text_of("scan.pdf", kept.getvalue(), with_pictures=False)
+    assert (left.text.strip(), left.is_waiting) == ("", True)
+
+
+@pytest.mark.parametrize("is_inline", [False, True])
+def test_pictures_in_mails_are_read(is_inline: bool) -> None:
+    letter = EmailMessage()
+    letter["From"], letter["Subject"], letter["Date"] = (
+        "Ana <a@x.example>",
+        "Receipt",
+        "Fri, 20 Nov 2026 09:00:00 +0000",
+    )
+    letter.set_content("See below.")
+    data = drawn("Total 185.00")
+    kind = "inline" if is_inline else "attachment"
+    letter.add_attachment(data, maintype="image", subtype="png", filename="r.png", disposition=kind, cid="<1@x>")
+    workspace = InMemoryWorkspace({"mail/cur/1.a:2,S": ""})
+    workspace.write("mail/cur/1.a:2,S", letter.as_bytes())
+    first = passages_in("mail/cur/1.a:2,S", workspace, None)
+    assert (len(first.passages), first.is_waiting) == (1, True)
+    read = passages_in("mail/cur/1.a:2,S", workspace, None, with_pictures=True)
+    assert (read.fault, read.is_waiting) == ("", False)
+    assert [(one.title, one.source) for one in read.passages] == [("Receipt", "message"), ("Receipt, r.png", "message")]
+    assert "185.00" in read.passages[1].text
 
 
 def test_a_picture_of_too_many_points_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -300,11 +300,13 @@ def import_(invocation: Invocation, path: Path, kind: str | None, with_facts: bo
                     bar.update(report.n_bytes - bar.pos)
     if as_json:
         counts = {"n_new": report.n_new, "n_known": report.n_known, "n_bad": report.n_bad, "n_proposed": n_proposed}
-        print_json({"kind": source.kind, **counts, "bad": report.bad})
+        print_json({"kind": source.kind, **counts, "left_out": report.left_out, "bad": report.bad})
     else:
         click.echo(f"{report.n_new} new, {report.n_known} known already ({source.kind}).")
         if n_proposed:
             click.echo(f"{n_proposed} facts proposed; `hearth memory proposed` lists them.")
+        for why, n in report.left_out.most_common():
+            click.echo(f"  left out: {n} × {clean(why)}")
         for line in report.bad:
             click.echo(f"  not read: {clean(line)}", err=True)
         if report.n_bad > len(report.bad):

@@ -234,7 +234,7 @@ class InjectionReader:
             return value
         notices.append(notice(spec, findings))
         labels = suspected(ResultLabels(value.label, value.fields), findings)
-        return Value(value.data, labels.whole, labels.fields)
+        return replace(value, label=labels.whole, fields=labels.fields)
 
     def read(self, value: Plain, labels: ResultLabels) -> tuple[Finding, ...]:
         """Find what reads like an instruction among the texts of `value` that a stranger may have written."""

@@ -37,6 +37,7 @@ from hearth.types import (
     Referent,
     Step,
     ToolSpec,
+    Whence,
 )
 
 NO_FIELDS: Mapping[str, Label] = MappingProxyType({})
@@ -58,6 +59,8 @@ class Value:
     """The things that the value names, in the order of `data`, which then holds their ids."""
     is_open: bool = False
     """Which thing the value names is not known yet; `data` holds the words."""
+    whence: tuple[Whence, ...] = ()
+    """The records of strangers that it comes from, as far as they are known."""
 
     def field_label(self, name: str) -> Label:
         """Return the label of one field; for one not declared separately, that of the whole."""

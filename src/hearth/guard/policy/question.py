@@ -27,7 +27,7 @@ from hearth.guard.flow.provenance import KnownAddresses, has_lookalike_letters, 
 from hearth.guard.policy.policy import Judgement
 from hearth.language.text.finder_text import plain, words
 from hearth.protocols import Reply
-from hearth.types import WORDING, Argument, Effect, Label, Plain, Plan, Ref, Referent, Ruling, Step, ToolSpec
+from hearth.types import WORDING, Argument, Effect, Label, Plain, Plan, Ref, Referent, Ruling, Step, ToolSpec, Whence
 
 MAX_TEXT_CHARS = 2_000
 """Most characters of one value that are shown; more than most mails have."""
@@ -35,6 +35,9 @@ MAX_NAME_CHARS = 300
 """Most characters of a thing's name that are shown: its beginning and its end."""
 MAX_NAMED = 100
 """Most things that are listed of steps that do the same to many, and most addresses of one thing."""
+MAX_RECORDS = 3
+"""Most records of one source that are named."""
+MAX_TITLE_CHARS = 80
 MAX_LIFTED = 50
 """Most identifiers that are listed of the part of a text that is not shown."""
 MAX_LIKE_CHARS = 100
@@ -142,7 +145,7 @@ def difference(
             said += _said_files(value) + ("" if is_sink else _said_answered(value, book))
         if refs_in(given):
             said += f", as {_said(given, planned.plan)}"
-        details.append(f"{_called(planned, name)}: {said} [from {source_words(value.label)}]")
+        details.append(f"{_called(planned, name)}: {said} [from {source_words(value.label, value.whence, book)}]")
     heading = f"Before I go on with {planned.index + 1}. {spec.name} ({_CONSEQUENCE[effect_on(spec, arguments)]}):"
     return Question("", (Deed(heading, tuple(details)),), ruling.reason)
 
@@ -201,7 +204,7 @@ def _details(
             said = _said_value(thing, name, book) + ("" if is_sink else _said_answered(thing, book))
         else:
             said = _said(value, planned.plan, name, book)
-        source = _source(planned, name, labels, thing, known)
+        source = _source(planned, name, labels, thing, known, book)
         found[name] = f"{_called(planned, name)}: {said}" + (f" [{source}]" if source else "")
     return found
 
@@ -210,7 +213,14 @@ def _called(planned: PlannedStep, name: str) -> str:
     return f"{name} (decides where it goes)" if planned.is_sink(name) else name
 
 
-def _source(planned: PlannedStep, name: str, labels: StepLabels, thing: Value | None, known: Value | None) -> str:
+def _source(
+    planned: PlannedStep,
+    name: str,
+    labels: StepLabels,
+    thing: Value | None,
+    known: Value | None,
+    book: KnownAddresses | None,
+) -> str:
     """Say where an argument comes from; empty where it is the owner's own word, or the tool's default.
 
     Args:
@@ -219,11 +229,11 @@ def _source(planned: PlannedStep, name: str, labels: StepLabels, thing: Value | 
     """
     value, label = planned.step.arguments.get(name), labels.arguments.get(name)
     if thing is not None and refs_in(value):
-        return f"from {source_words(thing.label)}"  # looked up before the question
+        return f"from {source_words(thing.label, thing.whence, book)}"  # looked up before the question
     if label is None:
         return ""  # left out in the request: the tool's own default
     if known is not None:
-        return f"from {source_words(known.label)}"
+        return f"from {source_words(known.label, known.whence, book)}"
     is_sink = planned.is_sink(name)
     if is_sink and labels.expected(name).is_trusted and not label.is_trusted:
         return f"from {source_words(labels.expected(name))}; if it turns out otherwise, I ask again"
@@ -231,16 +241,36 @@ def _source(planned: PlannedStep, name: str, labels: StepLabels, thing: Value | 
         unless = ", unless it is a contact of yours" if labels.may_turn_out_trusted(name) else ""
         return f"a stranger may have written this: {', '.join(strangers)}{unless}"
     is_brought = value is not None and (bool(refs_in(value)) or name in planned.step.unsaid)
-    return f"from {source_words(label)}" if is_brought and planned.spec.effect != "none" else ""
+    said_in = planned.step.said_in.get(name)
+    return (
+        f"from {source_words(label, (said_in,) if said_in else (), book)}"
+        if is_brought and planned.spec.effect != "none"
+        else ""
+    )
 
 
 # ── Values ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def source_words(label: Label) -> str:
-    """Name the sources of a value in words, strangers first."""
-    names = [*sorted(label.strangers), *sorted(label.sources - label.strangers)]
-    return ", ".join(dict.fromkeys(_SOURCES.get(name, name) for name in names)) or "nowhere in particular"
+def source_words(label: Label, whence: Sequence[Whence] = (), book: KnownAddresses | None = None) -> str:
+    """Name the sources of a value in words, strangers first, and of those the records, where they are known."""
+    said: list[str] = []
+    for name in (*sorted(label.strangers), *sorted(label.sources - label.strangers)):
+        of = [one for one in whence if one.source == name]
+        named = list(dict.fromkeys(_said_record(one, book) for one in of if one.kind))
+        more = [f"{len(named) - MAX_RECORDS} more"] if len(named) > MAX_RECORDS else []
+        unknown = [] if named and all(one.kind for one in of) else [_SOURCES.get(name, name)]
+        said += [*named[:MAX_RECORDS], *more, *unknown]
+    return ", ".join(dict.fromkeys(said)) or "nowhere in particular"
+
+
+def _said_record(one: Whence, book: KnownAddresses | None) -> str:
+    """Name a stranger's record: the mail "Invoice 12" by "billing@pasture.example" of 3 March 2026."""
+    title = one.title if len(one.title) <= MAX_TITLE_CHARS else f"{one.title[:MAX_TITLE_CHARS]}…"
+    by = (said_address(one.by, book) if "@" in one.by else quoted(one.by)) if one.by else "nobody who is named"
+    written = f" by {by}" if one.kind == "mail" else ""
+    day = f" of {one.at.day} {one.at:%B} {one.at.year}" if one.at is not None else ""
+    return f"the {one.kind} {quoted(title)}{written}{day}"
 
 
 def _said_recipients(value: Value, name: str, book: KnownAddresses | None) -> str:

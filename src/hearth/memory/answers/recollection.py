@@ -34,6 +34,7 @@ from hearth.memory.facts.fact_store import ME, Fact, FactStore
 from hearth.memory.facts.relations import KIN, listed, said_of
 from hearth.memory.inquiry.home_answers import HomeAnswers
 from hearth.memory.inquiry.reading.answer_reading import covered, lacks_kind
+from hearth.memory.inquiry.reading.asked_things import with_named
 from hearth.memory.retention import SUMMARY
 from hearth.memory.search.supersession import sureness
 from hearth.memory.search.terms import STOP_WORDS, telling_words
@@ -202,7 +203,7 @@ class Recollection:
             value = words if words and (said.kind == "said" or any(map(str.isdecimal, words))) else said.text
             if not words or lacks_kind(asked, said.evidence[0].text):
                 chance *= UNREAD
-        return HomeAnswer("date" if said.kind == "time" else "text", value, "", witnesses, chance)
+        return with_named(asked, HomeAnswer("date" if said.kind == "time" else "text", value, "", witnesses, chance))
 
     def holds_answer(self, question: str, *, now: dt.datetime) -> bool:
         """Say whether a fact that is held true answers the whole question."""

@@ -45,12 +45,14 @@ from hearth.memory.inquiry.reading.answer_reading import (
     least_chance,
     read_passages,
 )
+from hearth.memory.inquiry.reading.asked_things import with_named
 from hearth.memory.inquiry.reading.strangers import is_order_to_say, is_strangers, known_addresses
 from hearth.memory.inquiry.reading.value_owners import People, people_of, with_apostrophes
 from hearth.memory.inquiry.reckoning.reckoned_answers import reckoned_answer
 from hearth.memory.inquiry.record_answers import answer_from_records
 from hearth.memory.inquiry.summaries import asked_for_summary, decision_of, summary_of
-from hearth.memory.passages.collecting import FOLDERS, is_indexed, passages_in, unquoted_place_of
+from hearth.memory.passages.collecting import FOLDERS, FilePassages, is_indexed, passages_in, unquoted_place_of
+from hearth.memory.passages.document_text import reads_pictures
 from hearth.memory.passages.passage_store import Candidate, Passage, PassageStore
 from hearth.memory.search.terms import STOP_WORDS, telling_words
 from hearth.memory.search.time_mentions import times_named
@@ -69,11 +71,15 @@ LEAST_ORDER = -3.0
 that steer an answer do, one of two hundred ordinary ones."""
 _QUOTED = 0.6
 """The most that what is only quoted counts: it is told with doubt."""
-READING_VERSION = 4
+READING_VERSION = 5
 """Raise it with every change to how files become passages: all are read again."""
 MOST_WAITING_S = 20.0
 """How long a question waits for files that were never read; what is left is read before the next one."""
 MOST_WAITING_TO_PLAN_S = 3.0
+MOST_WAITING_FOR_PICTURES_S = 5.0
+"""Of those seconds: for pictures in mails, which are read when all else is."""
+_WITHOUT_PICTURES = ":pictures wait"
+"""Behind the fingerprint of a file in which pictures are still to be read."""
 _BY_STRANGERS = frozenset({"mail", "document", "event"})
 _DEFINITE = re.compile(r"\b(?:the|this|that|our|my)\s+((?:[\w'’-]+\s+){0,2}[\w'’-]+)", re.IGNORECASE)
 _LIGHT = frozenset(
@@ -121,17 +127,43 @@ class HomeAnswers:
                 continue  # gone meanwhile
         if gone := known.keys() - found.keys():
             self.passages.drop(sorted(gone))
-        new = [path for path, fingerprint in found.items() if known.get(path) != fingerprint]
+        new = [
+            path
+            for path, fingerprint in found.items()
+            if known.get(path, "").removesuffix(_WITHOUT_PICTURES) != fingerprint
+        ]
         for n, path in enumerate(new, 1):
-            try:
-                self.passages.put(path, found[path], list(passages_in(path, workspace, zone)))
-            except NotFound:
-                continue
-            except ToolError as error:
-                self.passages.put(path, found[path], (), str(error))
-            except (ValueError, OverflowError, RecursionError) as error:
-                self.passages.put(path, found[path], (), f"damaged: {error}")
+            self._read(path, found[path], workspace, zone)
             yield n, len(new)
+
+    def read_pictures(self, workspace: Workspace, zone: dt.tzinfo | None) -> Iterator[tuple[int, int]]:
+        """Read the pictures that wait in files that were read; yield how many files are done, and of how many.
+
+        They wait in mails until all else is read, and anywhere until something is installed that reads them. Stopped
+        anywhere, what was read is kept. Raises: StoreError: The disk is full, say.
+        """
+        if not reads_pictures():
+            return
+        known = self.passages.fingerprints()
+        waiting = [path for path, fingerprint in known.items() if fingerprint.endswith(_WITHOUT_PICTURES)]
+        for n, path in enumerate(waiting, 1):
+            self._read(path, known[path].removesuffix(_WITHOUT_PICTURES), workspace, zone, with_pictures=True)
+            yield n, len(waiting)
+
+    def _read(
+        self, path: str, fingerprint: str, workspace: Workspace, zone: dt.tzinfo | None, *, with_pictures: bool = False
+    ) -> None:
+        """Read a file and keep what it says, or why it cannot be read; nothing of one that is gone meanwhile."""
+        try:
+            read = passages_in(path, workspace, zone, with_pictures=with_pictures)
+        except NotFound:
+            return
+        except ToolError as error:
+            read = FilePassages((), str(error))
+        except (ValueError, OverflowError, RecursionError) as error:
+            read = FilePassages((), f"damaged: {error}")
+        kept_as = fingerprint + (_WITHOUT_PICTURES if read.is_waiting else "")
+        self.passages.put(path, kept_as, read.passages, read.fault)
 
     def looked_at(self) -> str:
         """Say in how many things an answer is looked for: `26 mails, 8 notes and 4 documents`."""
@@ -162,6 +194,10 @@ class HomeAnswers:
         for n, n_all in self.refresh(workspace, zone):
             if time.monotonic() - began > limit_s:
                 return n_all - n
+        limit_s = min(limit_s, time.monotonic() - began + MOST_WAITING_FOR_PICTURES_S)
+        for n, n_all in self.read_pictures(workspace, zone):
+            if time.monotonic() - began > limit_s:
+                return n_all - n
         return 0
 
     # ── Answering ─────────────────────────────────────────────────────────────────────────────────────────
@@ -172,6 +208,9 @@ class HomeAnswers:
         Returns:
             Kind `unknown` where nothing says it; `text` then says where it looked.
         """
+        return with_named(question, self._answer(question, call))
+
+    def _answer(self, question: str, call: CallContext) -> HomeAnswer:
         try:
             if n_left := self._look(call.workspace, call.now.tzinfo, MOST_WAITING_S):
                 call.notices.append(f"{n_left:,} files are not read yet; ask again for what they say")

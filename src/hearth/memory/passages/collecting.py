@@ -1,22 +1,31 @@
 """Reads a file of the owner's folder as passages, each with its record, date, person and who may have written it.
 
-Mails (with the text of their attachments), notes and lists, documents, events, cards and reminders are read by the
-parsers of their tools, so that a record's id here is the one its tool knows.
+Mails (with the text of their attachments and the writing in pictures they carry), notes and lists, documents, events,
+cards and reminders are read by the parsers of their tools, so that a record's id here is the one its tool knows.
 
-Covered: one file at a time, within the bounds below; a file that cannot be read says why.
-Not covered: files of other kinds (recordings are `hearth_video`'s), what is in a trash, junk or draft folder of mail.
+Covered: one file at a time, within the bounds below; a file, or a part of it, that cannot be read says why.
+Not covered: files of other kinds (recordings are `hearth_video`'s), what is in a trash, junk or draft folder of mail,
+pictures that stand in a mail's HTML itself (`data:`) or lie elsewhere in the network.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from hearth import patterns as re
 from hearth.errors import Unreadable
 from hearth.formats.content_lines import Component, parse
 from hearth.formats.headings import heading_of
-from hearth.memory.passages.document_text import MAX_DOCUMENT_BYTES, is_picture, picture_text, text_of
+from hearth.memory.passages.document_text import (
+    MAX_DOCUMENT_BYTES,
+    UNREAD_PICTURES,
+    DocumentText,
+    is_of_read_kind,
+    is_picture,
+    text_of,
+)
 from hearth.memory.passages.passage_cutting import passages_of
 from hearth.memory.passages.passage_store import NewPassage, Passage
 from hearth.protocols import Workspace
@@ -31,6 +40,8 @@ MAX_FILE_BYTES = 25_000_000
 MAX_PASSAGES = 400
 """Most passages of one file; the rest of a longer one is left out."""
 MAX_ATTACHMENTS = 10
+LEAST_PICTURE_BYTES = 3_000
+"""A smaller picture in a mail is an icon, or counts who opened the mail."""
 MAX_HEADING_CHARS = 120
 """Most characters of a document's first heading that are its title."""
 _OWN = {"calendar": "ics", "reminders": "ics", "contacts": "vcf"}
@@ -75,9 +86,40 @@ def _is_own(path: str) -> bool:
     return _MAIL.fullmatch(path) is not None or _OWN.get(folder) == ending
 
 
-def passages_in(path: str, workspace: Workspace, zone: dt.tzinfo | None) -> Iterator[NewPassage]:
+@dataclass(frozen=True, slots=True)
+class FilePassages:
+    """A file as it was read."""
+
+    passages: tuple[NewPassage, ...]
+    fault: str = ""
+    """What of it could not be read, and why."""
+    is_waiting: bool = False
+    """Whether pictures in it are still to be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: str
+    raw: bytes
+    modified: dt.datetime
+    with_pictures: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Unread:
+    """A part of a file that was not read: why, or nothing of what is only left for later."""
+
+    why: str
+    is_waiting: bool = False
+
+
+def passages_in(
+    path: str, workspace: Workspace, zone: dt.tzinfo | None, *, with_pictures: bool = False
+) -> FilePassages:
     """Read the file at `path` as passages.
 
+    Args:
+        with_pictures: Whether pictures in mails are read, too; those among documents always are.
     Raises:
         Unreadable: Too large, damaged, or of a kind that cannot be read; says why.
         ToolError: It is gone, or lies outside the owner's folder.
@@ -89,20 +131,25 @@ def passages_in(path: str, workspace: Workspace, zone: dt.tzinfo | None) -> Iter
         raise Unreadable(f"it has {stat.size_bytes / 1e6:.1f} MB; at most {most / 1e6:.0f} MB are read")
     if (what := _brought_in(path)) and not _is_own(path):
         raise Unreadable(f"{what}; bring it in with `hearth import`")
-    for n, passage in enumerate(_READERS[folder](path, workspace.read(path), stat.modified.astimezone(zone))):
-        if n >= MAX_PASSAGES:
-            return
-        yield passage
+    passages: list[NewPassage] = []
+    unread: list[_Unread] = []
+    for found in _READERS[folder](_File(path, workspace.read(path), stat.modified.astimezone(zone), with_pictures)):
+        if isinstance(found, _Unread):
+            unread.append(found)
+        elif len(passages) < MAX_PASSAGES:
+            passages.append(found)
+    faults = dict.fromkeys(one.why for one in unread if one.why)
+    return FilePassages(tuple(passages), "; ".join(faults), any(one.is_waiting for one in unread))
 
 
-def _mail(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:
-    place = _MAIL.fullmatch(path)
+def _mail(file: _File) -> Iterator[NewPassage | _Unread]:
+    place = _MAIL.fullmatch(file.path)
     assert place is not None
     folder, unique = place["folder"] or "INBOX", place["name"].partition(":2,")[0]
-    head, body = read_head(raw), read_body(raw)
+    head, body = read_head(file.raw), read_body(file.raw)
     if body.fault:
         raise Unreadable(body.fault)
-    at = (head.date or modified).astimezone(modified.tzinfo)
+    at = (head.date or file.modified).astimezone(file.modified.tzinfo)
     person = head.sender_name or head.sender
     title = head.subject or "(no subject)"
     record = f"{folder}/{unique}"
@@ -112,12 +159,24 @@ def _mail(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:
             yield NewPassage(record, "mail", "message", name, person, at, cut)
 
     yield from pieces(unquoted(body.text), title) if body.text.strip() else pieces(title, title)
-    for attachment in _attachments(raw) if body.attachments else ():
-        try:
-            text = text_of(attachment.name, attachment.data)
-        except Unreadable:
-            continue  # the mail itself is read; what its attachment holds is found by nobody
-        yield from pieces(text, f"{title}, {attachment.name}")
+    for attachment in _attachments(file.raw) if body.attachments else ():
+        read = _attachment_text(attachment, with_pictures=file.with_pictures)
+        yield from pieces(read.text, f"{title}, {attachment.name}")
+        if read.fault or read.is_waiting:
+            # One line of `doctor` for all that waits for the same.
+            named = read.fault if read.fault in ("", UNREAD_PICTURES) else f"{attachment.name}: {read.fault}"
+            yield _Unread(named, read.is_waiting)
+
+
+def _attachment_text(attachment: Attachment, *, with_pictures: bool) -> DocumentText:
+    """Return what an attachment says; of a kind that is not read, and of a small picture, nothing, which is no
+    fault."""
+    if is_picture(attachment.data) and len(attachment.data) < LEAST_PICTURE_BYTES:
+        return DocumentText("")
+    try:
+        return text_of(attachment.name, attachment.data, with_pictures=with_pictures)
+    except Unreadable as error:
+        return DocumentText("", str(error) if is_of_read_kind(attachment.name, attachment.data) else "")
 
 
 def _attachments(raw: bytes) -> list[Attachment]:
@@ -135,26 +194,30 @@ def unquoted(text: str) -> str:
     return own if own.strip() else text
 
 
-def _note(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:
-    id = path.removeprefix("notes/").rpartition(".")[0] or path
-    yield from _document_of(id, "note", path, raw, modified)
+def _note(file: _File) -> Iterator[NewPassage | _Unread]:
+    id = file.path.removeprefix("notes/").rpartition(".")[0] or file.path
+    yield from _document_of(id, "note", file)
 
 
-def _document(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:
-    yield from _document_of(path, "document", path, raw, modified)
+def _document(file: _File) -> Iterator[NewPassage | _Unread]:
+    yield from _document_of(file.path, "document", file)
 
 
-def _document_of(record: str, kind: str, path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:
-    text = picture_text(raw) if is_picture(raw) else text_of(path, raw)
+def _document_of(record: str, kind: str, file: _File) -> Iterator[NewPassage | _Unread]:
+    path, read = file.path, text_of(file.path, file.raw)
+    if read.fault or read.is_waiting:
+        yield _Unread(read.fault, read.is_waiting)
+    elif not read.text.strip() and is_of_read_kind(path, file.raw):
+        raise Unreadable("a picture without writing" if is_picture(file.raw) else "a document without text")
     name = path.rpartition("/")[2].rpartition(".")[0].replace("-", " ").replace("_", " ").strip()
-    top = _TOP.match(text)
+    top = _TOP.match(read.text)
     heading = heading_of(top[1]) if top else ""
     if not 0 < len(heading) <= MAX_HEADING_CHARS:
-        top = _FIRST_LINE.match(text)
+        top = _FIRST_LINE.match(read.text)
         heading = top[1].strip() if top and not _UNNAMED_SHEET.fullmatch(top[1].strip()) else ""
     title = _title_of(name, heading) if path.casefold().endswith(".xlsx") else heading or name
-    for cut in _cut(text[top.end() :] if top else text):
-        yield NewPassage(record, kind, "file", title, "", modified, cut)
+    for cut in _cut(read.text[top.end() :] if top else read.text):
+        yield NewPassage(record, kind, "file", title, "", file.modified, cut)
 
 
 def _title_of(name: str, heading: str) -> str:
@@ -165,18 +228,19 @@ def _title_of(name: str, heading: str) -> str:
     return heading if named <= headed else f"{name}, {heading}"
 
 
-def _events(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:
-    for index, event, document in _components(raw, "VEVENT"):
+def _events(file: _File) -> Iterator[NewPassage]:
+    zone = file.modified.tzinfo
+    for index, event, document in _components(file.raw, "VEVENT"):
         try:
             entry = entry_of(index, event, document)
         except (ValueError, OverflowError):
             continue
         if entry.is_cancelled:
             continue
-        at = _moment(entry.start, modified.tzinfo)
-        source = "web" if is_subscribed(path) else "message" if entry.organiser else "file"
-        record = entry.uid or f"{path}#{entry.index}"
-        yield NewPassage(record, "event", source, entry.title, entry.organiser, at, event_text(entry, modified.tzinfo))
+        at = _moment(entry.start, zone)
+        source = "web" if is_subscribed(file.path) else "message" if entry.is_invitation else "file"
+        record = entry.uid or f"{file.path}#{entry.index}"
+        yield NewPassage(record, "event", source, entry.title, entry.organiser, at, event_text(entry, zone))
 
 
 def event_text(entry: Entry, zone: dt.tzinfo | None) -> str:
@@ -190,11 +254,11 @@ def event_text(entry: Entry, zone: dt.tzinfo | None) -> str:
     return "\n".join(filter(None, (f"{entry.title}: {when}{often}{where}.", entry.notes[:2000])))
 
 
-def _cards(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:  # noqa: ARG001 - as the others
-    for index, component in enumerate(_parsed(raw).components("VCARD")):
+def _cards(file: _File) -> Iterator[NewPassage]:
+    for index, component in enumerate(_parsed(file.raw).components("VCARD")):
         card = card_of(index, component)
         if card.name:
-            record = card.uid or f"{path}#{index}"
+            record = card.uid or f"{file.path}#{index}"
             yield NewPassage(record, "contact", "file", card.name, "", None, card_text(card))
 
 
@@ -220,19 +284,19 @@ def said_birth(birth: Birth) -> str:
     return f"{birth.day} {_MONTHS[birth.month - 1]}{f' {birth.year}' if birth.year else ''}"
 
 
-def _reminders(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:
-    for index, todo, document in _components(raw, "VTODO"):
+def _reminders(file: _File) -> Iterator[NewPassage]:
+    for index, todo, document in _components(file.raw, "VTODO"):
         text = todo.text("SUMMARY").strip()
         if not text:
             continue
         line = todo.line("DUE") or todo.line("DTSTART")
         try:
-            at = _moment(ical.read_time(line, document), modified.tzinfo) if line is not None else None
+            at = _moment(ical.read_time(line, document), file.modified.tzinfo) if line is not None else None
         except (ValueError, OverflowError):
             at = None
         is_done = todo.text("STATUS").upper() in ("COMPLETED", "CANCELLED")
         due = f": {said_date(at)} at {at:%H:%M}" if at is not None else ""
-        record = todo.text("UID").strip() or f"{path}#{index}"
+        record = todo.text("UID").strip() or f"{file.path}#{index}"
         yield NewPassage(record, "reminder", "file", text[:120], "", at, f"{text}{due}{' (done)' if is_done else ''}")
 
 
@@ -289,7 +353,7 @@ def made_here(passage: Passage) -> str:
     return passage.kind if passage.kind in ("event", "reminder") and "#" not in passage.record else ""
 
 
-_READERS: Mapping[str, Callable[[str, bytes, dt.datetime], Iterator[NewPassage]]] = {
+_READERS: Mapping[str, Callable[[_File], Iterator[NewPassage | _Unread]]] = {
     "mail": _mail,
     "notes": _note,
     "documents": _document,

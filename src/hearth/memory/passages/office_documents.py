@@ -1,36 +1,75 @@
-"""Reads the text of PDF, Word, OpenDocument and Excel files, in the process for strangers' bytes alone.
+"""Reads the text of PDF, Word, OpenDocument and Excel files, in the process for strangers' bytes alone; and of a PDF's
+pages that are pictures, as scans are, the writing.
 
 Not covered: bounds on processor time and memory; `formats.untrusted` sets those around the whole process.
 """
 
 from __future__ import annotations
 
+import importlib
 import io
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from hearth.errors import Unreadable
+
+if TYPE_CHECKING:
+    from pypdf import PageObject, PdfReader
 
 MAX_TEXT_CHARACTERS = 400_000
 MAX_UNPACKED_BYTES = 200_000_000
 MAX_PAGES = 1_000
 MAX_ROWS = 5_000
+MAX_PAGE_PICTURES = 20
+SCANNED, PAGE_END = "\x1a", "\f"
+"""Stand in the text of a PDF for a page that is a picture, and behind each page."""
+_LEAST_LETTERS = 20
+"""What a page with pictures holds beside them is no text below this: a number, a mark of the scanner."""
 _INSTALL = "pip install 'hearth-agent[documents]'"
 
 
 def _pdf(data: bytes) -> Iterator[str]:
+    for page, _ in zip(_opened(data).pages, range(MAX_PAGES), strict=False):
+        text = page.extract_text().replace(PAGE_END, " ").replace(SCANNED, " ")
+        is_scanned = sum(map(str.isalnum, text)) < _LEAST_LETTERS and bool(page.images.keys())
+        yield f"{text}\n\n{SCANNED if is_scanned else ''}{PAGE_END}"
+
+
+def _opened(data: bytes) -> PdfReader:
     import pypdf
 
     reader = pypdf.PdfReader(io.BytesIO(data))
     if reader.is_encrypted and not reader.decrypt(""):
         raise Unreadable("it is encrypted; save it without a password")
-    found = False
-    for page, _ in zip(reader.pages, range(MAX_PAGES), strict=False):
-        text = page.extract_text()
-        found = found or bool(text.strip())
-        yield f"{text}\n\n"
-    if not found:
-        raise Unreadable("a PDF without text, such as a scan")
+    return reader
+
+
+def page_writing(data: bytes, options: Mapping[str, object]) -> Iterator[bytes]:
+    """Yield the writing in the pictures of one page of a PDF.
+
+    Args:
+        options: `page`, counted from 0, and `reader`, what reads the writing in a picture, as `module:function`.
+    Raises:
+        Unreadable: As the reader says, or the pictures are packed in a way that is not read.
+    """
+    module, _, function = str(options["reader"]).partition(":")
+    read: Callable[[bytes, Mapping[str, object]], Iterator[bytes]] = getattr(importlib.import_module(module), function)
+    for picture in _page_pictures(_opened(data).pages[int(str(options["page"]))]):
+        yield from read(picture, {})
+
+
+def _page_pictures(page: PageObject) -> Iterator[bytes]:
+    """Yield a page's pictures as PNG or JPEG, upright."""
+    for picture, _ in zip(page.images, range(MAX_PAGE_PICTURES), strict=False):
+        if picture.data.startswith(b"\xff\xd8\xff") and not page.rotation:
+            yield picture.data
+        elif picture.image is None:
+            raise Unreadable("a picture packed in a way that is not read")
+        else:
+            kept = io.BytesIO()
+            picture.image.convert("RGB").rotate(-page.rotation, expand=True).save(kept, "PNG")
+            yield kept.getvalue()
 
 
 def _docx(data: bytes) -> Iterator[str]:

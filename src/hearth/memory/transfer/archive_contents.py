@@ -25,8 +25,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from hearth.errors import RequestError
-from hearth.memory.transfer.chat_exports import CHAT_LINE, plain
-from hearth.memory.transfer.import_sources import lines_of
+from hearth.memory.transfer.chat_exports import chat_kind
+from hearth.memory.transfer.telegram_export import is_telegram_page
 
 MAX_FILE_BYTES = 25_000_000
 MOST_PACKED = 200
@@ -48,6 +48,12 @@ _LEFT_OUT = {
 _WHY = {ending: why for why, endings in _LEFT_OUT.items() for ending in endings.split()}
 _NOT_OWN = re.compile(
     r"(?:^|/)(?:trash|deleted[ \w]*|junk|spam|drafts?|papierkorb|entw[uü]rfe)(?:\.mbox)?(?:/|$)", re.I
+)
+_SIGNAL_BACKUP = re.compile(r"(?:^|/)signal-[\d-]+\.backup$|(?:^|/)signal-backup-[\d-]+/(?:main|metadata|files)$", re.I)
+"""A phone's backup in one file, and the newer one in a folder."""
+_SIGNAL_WHY = (
+    "backups of Signal, which are encrypted and only Signal opens; in Signal choose Settings, Chats, Export chat "
+    "history, and import the folder or .zip that it writes"
 )
 _INDEX = "archive_browser.html"
 """Page about a Google Takeout."""
@@ -250,10 +256,14 @@ def kind_of(name: str, head: bytes) -> tuple[str, str]:
         return "", "indexes and settings of other programs"
     if ending in ("ics", "vcf"):
         return ("calendar" if ending == "ics" else "contacts"), ""
-    if ending in ("json", "jsonl", "ndjson"):
-        return _json_kind(ending, head)
-    if ending == "txt" and any(CHAT_LINE.match(plain(line)) for line in lines_of(head)[:5]):
+    if chat_kind(place.name, head):
         return "chat", ""
+    if ending == "json":
+        return _json_kind(head)
+    if is_telegram_page(head):
+        return "", "pages of a Telegram export beside its messages"
+    if _SIGNAL_BACKUP.search(name):
+        return "", _SIGNAL_WHY
     if ending in ("md", "markdown"):
         return "note", ""
     return ("document", "") if ending in _DOCUMENTS else ("", _WHY.get(ending, "files of other kinds"))
@@ -267,12 +277,9 @@ def _mail_kind(ending: str, head: bytes) -> str:
     return "mbox" if head.startswith(b"From ") and ending != "eml" else "mail"
 
 
-def _json_kind(ending: str, head: bytes) -> tuple[str, str]:
-    if ending != "json":
-        return "chat", ""
-    if b'"textContent"' in head or b'"listContent"' in head:
-        return "note", ""
-    return ("chat", "") if b'"messages"' in head and b'"type"' in head else ("", "data of other programs (JSON)")
+def _json_kind(head: bytes) -> tuple[str, str]:
+    is_note = b'"textContent"' in head or b'"listContent"' in head
+    return ("note", "") if is_note else ("", "data of other programs (JSON)")
 
 
 def _without_page(piece: Piece, notes: set[str]) -> Piece:

@@ -22,13 +22,14 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from hearth.atomic_files import replacing
-from hearth.formats.content_lines import Component, parse
+from hearth.formats.content_lines import Component, new_line, parse
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.transfer.archive_contents import MAX_FILE_BYTES, Archives, Piece, keep_note
 from hearth.memory.transfer.import_sources import Source
 from hearth.memory.transfer.importers import Report, detect, imported, mbox_messages
 from hearth.storage.database import Store
 from hearth.tools.mail.mime import read_head
+from hearth.tools.pim.ical import SENT_BY_OTHERS, is_sent
 
 NAMES = {
     "mail": ("mail", "mails"),
@@ -150,9 +151,16 @@ class Intake:
     # ── Events, reminders, cards ──────────────────────────────────────────────────────────────────────────
 
     def calendar(self, piece: Piece) -> None:
-        """Put in each event and task with its overrides and zones as a file of its own."""
+        """Put in each event and task with its overrides and zones as a file of its own.
+
+        An invitation that names nobody who invites is marked as one: it would pass for the owner's own event.
+        """
         document = parse(piece.read(self._archives))
+        is_message = is_sent(document)
         for calendar in document.components("VCALENDAR"):
+            for event in calendar.components("VEVENT"):
+                if event.line("ORGANIZER") is None and (is_message or event.line("ATTENDEE") is not None):
+                    event.put(new_line(SENT_BY_OTHERS, "TRUE"))
             zones = [one.render() for one in calendar.components("VTIMEZONE")]
             for name, kind, folder in (("VEVENT", "event", "calendar"), ("VTODO", "reminder", "reminders")):
                 for uid, parts in _by_uid(calendar.components(name)).items():
@@ -231,6 +239,7 @@ class Intake:
                 pass
         self.taken.new["message"] += report.n_new
         self.taken.known["message"] += report.n_known
+        self.taken.left_out += report.left_out
         self.taken.faults += [line.replace(str(path), piece.name) for line in report.bad]
 
     def _put(self, path: Path, data: bytes) -> None:

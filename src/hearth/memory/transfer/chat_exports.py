@@ -1,7 +1,7 @@
-"""Reads chats as events: WhatsApp's text in its date formats, Telegram's `result.json`, Signal's JSON lines.
+"""Reads chats as events: WhatsApp's text in its date formats, chats as JSON lines; tells which reader a file needs.
 
-Covered: messages of several lines, the service's own notices (left out), the same words twice in one minute, files cut
-off in the middle, objects larger than one read.
+Telegram's exports are read by `telegram_export`, Signal's own by `signal_export`.
+Covered: messages of several lines, the service's own notices (counted), the same words twice in one minute.
 Not covered: pictures and voice messages.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,15 +20,17 @@ from hearth.memory.transfer.import_sources import (
     MAX_RECORD_BYTES,
     MAX_TEXT_CHARACTERS,
     MESSAGE,
-    NOTHING,
     Bad,
     Item,
+    LeftOut,
     Source,
     files_of,
     key_of,
+    lines_of,
+    time_of,
 )
-
-_MAX_JSON_CHARACTERS = 4_000_000
+from hearth.memory.transfer.signal_export import SignalExport, is_signal_head
+from hearth.memory.transfer.telegram_export import is_telegram_page, telegram
 
 _INVISIBLE = re.compile("[\u200e\u200f\u202a-\u202e\ufeff]")
 CHAT_LINE = re.compile(
@@ -102,7 +104,8 @@ class _Chat:
         """Yield the message that begins on a line and goes on with `more`; `seen`: how often each was said before."""
         spoken = _SAYS.match(said["rest"])
         if spoken is None:
-            return  # the service's own notices: "Messages are end-to-end encrypted"
+            yield n_bytes, LeftOut.NOTICE  # "Messages are end-to-end encrypted"
+            return
         try:
             at = self._at(said)
         except ValueError as error:
@@ -125,91 +128,34 @@ class _Chat:
         )
 
 
-_MESSAGES = re.compile(r'(?<!\\)"messages"\s*:\s*\[')
-_CHAT_NAME = re.compile(r'(?<!\\)"name"\s*:\s*("(?:[^"\\]|\\.)*")')
-
-
-def telegram(source: Source) -> Iterator[Item]:
-    """Yield every object in each list called `messages`, one at a time."""
-    decoder = json.JSONDecoder()
-    for path in [source.path] if source.path.is_file() else sorted(source.path.rglob("result.json")):
-        with path.open(encoding="utf-8-sig", errors="replace") as file:
-            text, chat, is_inside, n_message = "", "", False, 0
-            while True:
-                chunk = file.read(1 << 16)
-                text += chunk
-                place = 0
-                while True:
-                    if not is_inside:
-                        begins = _MESSAGES.search(text, place)
-                        head = text[place : begins.start() if begins else len(text)]
-                        for name in _CHAT_NAME.finditer(head):
-                            chat = str(json.loads(name[1]))
-                        if begins is None:
-                            place = max(place, len(text) - 2_000) if chunk else len(text)
-                            break
-                        place, is_inside = begins.end(), True
-                    rest = re.compile(r"[\s,]*").match(text, place)
-                    place = rest.end() if rest else place
-                    if text[place : place + 1] == "]":
-                        place, is_inside = place + 1, False
-                        continue
-                    try:
-                        message, place = decoder.raw_decode(text, place)
-                    except ValueError:
-                        break  # the object continues in the next chunk
-                    n_message += 1
-                    where = f"{path}, message {n_message}"
-                    if (item := _telegram_event(message, chat, source, where)) is not None:
-                        yield 0, item
-                text = text[place:]
-                if not chunk or len(text) > _MAX_JSON_CHARACTERS:
-                    if text.strip(" \r\n]}") and is_inside:
-                        yield 0, Bad(f"{path}, after message {n_message}", "what follows is no JSON; it is left out")
-                    break
-                yield len(chunk), NOTHING
-
-
-def _telegram_event(message: Any, chat: str, source: Source, where: str) -> NewEvent | Bad | None:
-    if not isinstance(message, dict):
-        return Bad(where, "no message")
-    if message.get("type") != "message":
-        return None  # someone joined, a call
-    parts = message.get("text")
-    pieces = parts if isinstance(parts, list) else [parts]
-    text = "".join(str(p.get("text", "") if isinstance(p, dict) else p or "") for p in pieces).strip()
-    if not text:
-        return None  # a picture, a voice message
-    at = _time(message.get("date_unixtime") or message.get("date"), source.zone)
-    if at is None:
-        return Bad(where, f"no time in {str(message.get('date'))[:40]!r}")
-    key = key_of("telegram", chat, message.get("id"), at.isoformat(), text)
-    who = str(message.get("from") or message.get("from_id") or "")[:200]
-    return NewEvent(key, text[:MAX_TEXT_CHARACTERS], "message", at, MESSAGE, who, thread=f"chat {chat}"[:200])
-
-
 def json_lines(source: Source) -> Iterator[Item]:
+    """Yield the messages of chats as JSON lines: Signal's own export, or one message a line."""
     for path in [source.path] if source.path.is_file() else sorted(source.path.rglob("*.jsonl")):
+        signal: SignalExport | None = None
         with path.open("rb") as file:
             for n_line, raw in enumerate(iter(lambda file=file: file.readline(MAX_RECORD_BYTES), b""), 1):  # type: ignore[misc]
-                if raw.strip():
-                    item = _line_event(raw, path, source, f"{path}, line {n_line}")
-                    if item is not None:
-                        yield len(raw), item
+                if not raw.strip():
+                    continue
+                where = f"{path}, line {n_line}"
+                try:
+                    said = json.loads(raw)
+                except (ValueError, RecursionError) as error:
+                    yield len(raw), Bad(where, f"no JSON: {str(error)[:80]}")
+                    continue
+                if n_line == 1 and is_signal_head(said):
+                    signal = SignalExport()
+                elif not isinstance(said, dict):
+                    yield len(raw), Bad(where, "no JSON object")
+                else:
+                    yield len(raw), signal.take(said, where) if signal else _line_event(said, path, source, where)
 
 
-def _line_event(raw: bytes, path: Path, source: Source, where: str) -> NewEvent | Bad | None:
-    try:
-        message = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        return Bad(where, f"no JSON: {str(error)[:80]}")
-    if not isinstance(message, dict):
-        return Bad(where, "no JSON object")
+def _line_event(message: dict[str, Any], path: Path, source: Source, where: str) -> NewEvent | Bad | LeftOut:
     text = _first(message, "body", "text", "message", "content")
     if not text.strip():
-        return None
+        return LeftOut.WORDLESS
     given = next((message[k] for k in ("timestamp", "sent_at", "sentAt", "date", "time") if message.get(k)), None)
-    at = _time(given, source.zone)
+    at = time_of(given, source.zone)
     if at is None:
         return Bad(where, f"no time; expected `timestamp` in seconds, milliseconds or ISO 8601, found {given!r:.40}")
     who = _first(message, "sender", "from", "author", "source", "name")
@@ -225,15 +171,26 @@ def _first(message: dict[str, Any], *names: str) -> str:
     return next((value for name in names if isinstance(value := message.get(name), str) and value), "")
 
 
-def _time(value: object, zone: dt.tzinfo) -> dt.datetime | None:
-    """Parse seconds or milliseconds since 1970, or ISO 8601; times without a zone are in the owner's."""
-    try:
-        if isinstance(value, str) and not value.strip().lstrip("-").isdigit():
-            moment = dt.datetime.fromisoformat(value.strip())
-            return moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
-        if isinstance(value, int | float | str) and not isinstance(value, bool):
-            seconds = float(value)
-            return dt.datetime.fromtimestamp(seconds / 1000 if abs(seconds) > 1e11 else seconds, dt.UTC)
-    except (ValueError, OverflowError, OSError):
-        pass
-    return None
+def chat_kind(name: str, head: bytes) -> str:
+    """Return how a file's chats are read, `whatsapp`, `telegram` or `lines`; empty: it holds none.
+
+    Args:
+        head: The file's first bytes, some 20,000.
+    """
+    ending = name.rpartition(".")[2].lower()
+    if ending in ("jsonl", "ndjson"):
+        return "lines"
+    if ending in ("html", "htm"):
+        return "telegram" if is_telegram_page(head) and b'<div class="history">' in head else ""
+    if ending == "json" or head.lstrip()[:1] == b"{":
+        is_chat = b'"messages"' in head and b'"type"' in head
+        return "telegram" if is_chat or (b'"about"' in head and b"Telegram" in head) else ""
+    is_said = ending == "txt" and any(CHAT_LINE.match(plain(line)) for line in lines_of(head)[:5])
+    return "whatsapp" if is_said else ""
+
+
+CHAT_READERS: dict[str, Callable[[Source], Iterator[Item]]] = {
+    "whatsapp": whatsapp,
+    "telegram": telegram,
+    "lines": json_lines,
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import enum
 import hashlib
 import os
 from collections.abc import Iterator
@@ -40,9 +41,18 @@ class Bad:
     why: str
 
 
+class LeftOut(enum.Enum):
+    """Something that is no event and is counted only; its value says what."""
+
+    NOTICE = "notices in chats (who joined, calls, what was pinned)"
+    WORDLESS = "chat messages without words (pictures, voice, stickers)"
+    DELETED = "chat messages that were deleted"
+    CARD = "contacts and payments sent in chats"
+
+
 NOTHING = Bad("", "")
 """Marks that only bytes were read."""
-Item = tuple[int, "NewEvent | Bad"]
+Item = tuple[int, "NewEvent | Bad | LeftOut"]
 """Bytes read since the last item, and what was read."""
 
 
@@ -77,3 +87,17 @@ def key_of(*parts: object) -> str:
 def lines_of(data: bytes) -> list[str]:
     """Split UTF-8 text into lines; bytes that are not UTF-8 are replaced by the replacement character."""
     return data.decode("utf-8-sig", errors="replace").splitlines()
+
+
+def time_of(value: object, zone: dt.tzinfo) -> dt.datetime | None:
+    """Parse seconds or milliseconds since 1970, or ISO 8601; times without a zone are in the owner's."""
+    try:
+        if isinstance(value, str) and not value.strip().lstrip("-").isdigit():
+            moment = dt.datetime.fromisoformat(value.strip())
+            return moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
+        if isinstance(value, int | float | str) and not isinstance(value, bool):
+            seconds = float(value)
+            return dt.datetime.fromtimestamp(seconds / 1000 if abs(seconds) > 1e11 else seconds, dt.UTC)
+    except (ValueError, OverflowError, OSError):
+        pass
+    return None

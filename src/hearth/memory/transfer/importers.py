@@ -5,9 +5,9 @@ invitation, a chat are `message`, notes `file`, photos `sensor`; never the owner
 by anyone and a line in a message can look like another message. So no import makes a fact by itself.
 
 Covered: mbox and Maildir and single `.eml`, iCalendar, folders of `.txt` and `.md`, WhatsApp's text in its date
-formats, Telegram's `result.json`, chats as JSON lines (`timestamp`, `sender`, `body`, as from Signal's exporters),
-times and places in JPEG, PNG, WebP and TIFF. What cannot be read is counted and named with file and line; the rest is
-read.
+formats, Telegram's exports (JSON and pages), Signal's own and other chats as JSON lines (`timestamp`, `sender`,
+`body`), times and places in JPEG, PNG, WebP and TIFF. What cannot be read is counted and named with file and line;
+the rest is read.
 Not covered: attachments, repeated occurrences of a calendar's series (each series is one event), voice messages, HEIC.
 """
 
@@ -17,6 +17,7 @@ import datetime as dt
 import hashlib
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,7 @@ from hearth.errors import MissingExtraError, RequestError
 from hearth.formats.content_lines import parse, unescape
 from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.memory.facts.fact_dates import is_tellable
-from hearth.memory.transfer.chat_exports import CHAT_LINE, json_lines, plain, telegram, whatsapp
+from hearth.memory.transfer.chat_exports import CHAT_READERS, chat_kind
 from hearth.memory.transfer.import_sources import (
     ENDINGS,
     FILE,
@@ -37,10 +38,10 @@ from hearth.memory.transfer.import_sources import (
     SENSOR,
     Bad,
     Item,
+    LeftOut,
     Source,
     files_of,
     key_of,
-    lines_of,
 )
 from hearth.storage.database import Store
 from hearth.tools.mail.mime import read_body, read_head
@@ -60,6 +61,8 @@ class Report:
     n_bad: int = 0
     bad: list[str] = field(default_factory=list)
     """The first few, with file and line."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """By what it is; of chats."""
     n_bytes: int = 0
     """Bytes read so far."""
 
@@ -78,6 +81,9 @@ def imported(source: Source, memory: EventMemory, store: Store, report: Report) 
     for n_bytes, item in _READERS[source.kind](source):
         report.n_bytes += n_bytes
         if item is NOTHING:
+            continue
+        if isinstance(item, LeftOut):
+            report.left_out[item.value] += 1
             continue
         if not isinstance(item, Bad) and not is_tellable(item.at):
             item = Bad(f"{source.path}, {item.text[:40]!r}", f"the year {item.at.year}; expected one from 2 to 9998")
@@ -117,17 +123,13 @@ def detect(path: Path) -> str:
         kind, n = max(counts.items(), key=lambda pair: pair[1])
         if n:
             return kind
-    elif path.suffix.lower() in (".jsonl", ".ndjson"):
-        return "lines"
     else:
         with path.open("rb") as file:
             head = file.read(20_000)
         if head.startswith(b"From "):
             return "mail"
-        if path.suffix.lower() == ".json" or (head.lstrip()[:1] == b"{" and b'"messages"' in head):
-            return "telegram"
-        if path.suffix.lower() == ".txt" and any(CHAT_LINE.match(plain(line)) for line in lines_of(head)):
-            return "whatsapp"
+        if kind := chat_kind(path.name, head):
+            return kind
         for kind, endings in ENDINGS.items():
             if path.suffix.lower() in endings:
                 return kind
@@ -364,8 +366,6 @@ _READERS: dict[str, Callable[[Source], Iterator[Item]]] = {
     "mail": _mail,
     "calendar": _calendar,
     "notes": _notes,
-    "whatsapp": whatsapp,
-    "telegram": telegram,
-    "lines": json_lines,
     "photos": _photos,
+    **CHAT_READERS,
 }

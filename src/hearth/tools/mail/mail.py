@@ -55,7 +55,7 @@ from hearth.tools.mail.mailbox import (
 )
 from hearth.tools.mail.mime import Attachment, Head, read_attachments
 from hearth.tools.pim.cards import NO_FIT, Card, fit, name_words, read_cards
-from hearth.types import EmailAddress, FieldOrigin, FilePath, Plain, Referent
+from hearth.types import EmailAddress, FieldOrigin, FilePath, Plain, Referent, Whence
 
 DraftId = NewType("DraftId", str)
 
@@ -287,12 +287,14 @@ def delete_mail(mail: MailMeant, call: CallContext) -> Mail:
 
 def _mail(seen: Seen, text: str, call: CallContext) -> Mail:
     head = seen.head
+    received = seen.received.astimezone(call.now.tzinfo)
+    call.whence.append(Whence("message", seen.place.id, "mail", head.subject, head.sender, received))
     return Mail(
         seen.place.id,
         EmailAddress(head.sender),
         head.sender_name or head.sender or "unknown sender",
         head.subject or "(no subject)",
-        seen.received.astimezone(call.now.tzinfo),
+        received,
         text,
         seen.place.is_unread,
     )

@@ -75,7 +75,9 @@ class Entry:
     is_cancelled: bool
     is_busy: bool
     organiser: str
-    """Address of the person who invites; empty for an event of the owner's own."""
+    """Address of the person who invites; empty for an event of the owner's own, and for one that names nobody."""
+    is_invitation: bool
+    """Whether somebody else sent it, named or not."""
     invited: tuple[str, ...]
     """Attendees whom a server writes to by itself, whatever they are named by: RFC 6638, section 7.1."""
     accepted: frozenset[str]
@@ -129,6 +131,7 @@ def entry_of(index: int, event: Component, document: Component) -> Entry:
         is_cancelled=event.text("STATUS").upper() == "CANCELLED",
         is_busy=transparency == "OPAQUE" or (transparency != "TRANSPARENT" and isinstance(start, dt.datetime)),
         organiser=ical.user_said(organiser).lower() if organiser is not None else "",
+        is_invitation=organiser is not None or event.line(ical.SENT_BY_OTHERS) is not None or ical.is_sent(document),
         accepted=frozenset(
             ical.mail_of(line).lower() for line in attendees if line.parameter("PARTSTAT").upper() == "ACCEPTED"
         ),
@@ -270,7 +273,7 @@ class Events:
         id = EventId(f"{uid}#{entry.recurrence}" if entry.recurrence else uid)
         if subscriptions.is_subscribed(path):
             self._call.origins[id] = "web"  # whoever publishes the feed writes all of it
-        elif entry.organiser not in ("", self._owner):
+        elif entry.is_invitation and (not entry.organiser or entry.organiser != self._owner):
             self._call.origins[id] = "message"  # the person who invites writes all of it
         elif "#" in entry.uid:
             self._call.origins[id] = "file"  # not made by Hearth: it could pass for a time of another event

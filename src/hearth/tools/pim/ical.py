@@ -435,6 +435,16 @@ def read_each(
     return tuple(found), fault
 
 
+SENT_BY_OTHERS = "X-HEARTH-INVITED"
+"""Marks an event that came in as somebody's invitation, in the place of the calendar's `METHOD`, which is not kept."""
+
+
+def is_sent(document: Component) -> bool:
+    """Return whether a calendar is a message to somebody (RFC 5546) and no copy of a calendar."""
+    methods = (calendar.text("METHOD").strip().upper() for calendar in document.components("VCALENDAR"))
+    return any(method not in ("", "PUBLISH") for method in methods)
+
+
 def check_rules(component: Component) -> None:
     """Check the rules of a component. Raises: ValueError: A rule whose expansion would never end, or with too many
     occurrences."""

@@ -26,7 +26,7 @@ from hearth.memory.search.word_forms import keys_of
 from hearth.planning.dialogue.fallbacks.answer_steps import FIND
 from hearth.planning.plan_steps import moved
 from hearth.tools.pim.cards import Birth
-from hearth.types import Label, Plain, Plan, Ref, Refusal, Step, StepResult, ToolSpec
+from hearth.types import Plain, Plan, Ref, Refusal, Step, StepResult, ToolSpec
 
 _REMINDER = "add_reminder"
 _MORNING = 9
@@ -75,8 +75,6 @@ class DatedThing:
     question: str
     whose: str = ""
     """Of a birthday: whom it is of, "my" of the owner's own."""
-    says: str = ""
-    """What the thing is called, without what happens to it."""
 
     def on(self, day: dt.datetime) -> str:
         """Return the request with the time itself."""
@@ -103,7 +101,7 @@ def dated_thing(
     words = _as_owned(anchor.words, request.text)
     birthday = _BIRTHDAY.fullmatch(words)
     whose = "" if birthday is None else birthday["whose"] or "my"
-    return DatedThing(anchor, _question(words), whose, _called(words))
+    return DatedThing(anchor, _question(words), whose)
 
 
 def when_asked(why: str = "") -> Refusal:
@@ -159,12 +157,6 @@ def _as_owned(words: str, text: str) -> str:
     return f"{owned.group()}{words}" if owned is not None else words
 
 
-def _called(words: str) -> str:
-    """Return what a thing is called, without what happens to it."""
-    said = _IS_DUE.fullmatch(words) or _DOES_END.fullmatch(words)
-    return said["thing"] if said is not None else words
-
-
 def _question(words: str) -> str:
     """Return the question for the date of a thing, or of what happens to it."""
     thing = words if re.match(r"(?:the|my|our|[\w-]+['’]s|[A-Z][a-z]+ [A-Z][a-z]+['’]s) ", words) else f"the {words}"
@@ -196,7 +188,7 @@ def day_in(
         return _birthday(answer, birth, now, country)
     quote = str(answer.get("quote") or "")
     source = str(answer.get("source") or "")
-    if quote.startswith("birthday") or source.startswith("reminder") or not _bears(f"{source} {quote}", thing):
+    if quote.startswith("birthday") or source.startswith("reminder") or not answer.get("is_named"):
         return None
     dates = _dates(str(answer.get("value") or ""), now, country)
     if not dates and len(dates := _dates(quote, now, country)) > 1:
@@ -210,11 +202,6 @@ def _dates(said: str, now: dt.datetime, country: str) -> list[dt.datetime]:
     if _OF_A_MONTH.search(said) is None:
         return []
     return [one.start for one in times_named(said, now, country) if one.end - one.start <= dt.timedelta(days=1)]
-
-
-def _bears(place: str, thing: DatedThing) -> bool:
-    """Return whether a place in the owner's things says what the thing is called."""
-    return bool(wanted := keys_of(thing.says)) and wanted <= keys_of(place)
 
 
 def _birthday(answer: Mapping[str, Plain], birth: Birth | None, now: dt.datetime, country: str) -> dt.datetime | None:
@@ -236,20 +223,22 @@ def loses_words(plan: Plan, thing: DatedThing, request: Utterance) -> bool:
 
 
 def with_date(
-    plan: Plan, thing: DatedThing, request: Utterance, label: Label, tools: Mapping[str, ToolSpec]
+    plan: Plan, thing: DatedThing, request: Utterance, found: StepResult, tools: Mapping[str, ToolSpec]
 ) -> Plan | None:
     """Return the plan of a reminder with the question for its date, so that the answer tells where that stands.
 
     Args:
-        label: Of the date; what a mail says is asked about.
+        found: The answer that holds the date; what a mail says is asked about.
     """
     if [step.tool for step in plan.steps] != [_REMINDER]:
         return None
-    strange = sorted(label.strangers - _AT_HOME)
+    strange = sorted(found.label.strangers - _AT_HOME)
     unsaid = {"at": "message" if "message" in strange else strange[0]} if strange else {}
+    named = [one for one in found.whence if strange and one.kind and one.source == unsaid["at"]]
+    said_in = {"at": named[0]} if len(named) == 1 == len(found.whence) else {}
     reminder = moved(plan.steps[0], {})
     asked = Step(FIND, {"question": thing.question}, text=request.text)
-    steps = (asked, replace(reminder, after=(0,), text=request.text, unsaid=unsaid))
+    steps = (asked, replace(reminder, after=(0,), text=request.text, unsaid=unsaid, said_in=said_in))
     try:
         return check_plan(replace(plan, steps=steps), tools)
     except PlanError:
