@@ -316,7 +316,7 @@ class HomeAnswers:
     @staticmethod
     def _as_quotation(one: Reading) -> Reading:
         """Return a reading that tells its whole sentence, with doubt: what an order says is no answer."""
-        return replace(one, text=f"“{sentence_of(one)}”", chance=min(one.chance, _QUOTED))
+        return replace(one, text=f"“{sentence_of(one)}”", is_yes=None, chance=min(one.chance, _QUOTED))
 
     def _is_instruction(self, text: str) -> bool:
         score = self._instruction_score(text)
