@@ -4,7 +4,7 @@ A clause with one number states it: "Bun 42", "deposit of 2 000", "Royalty 10 pe
 days and times are none. Words mean the amount whose clause holds most of their weight; those of its title, its person
 and its file's place count less. Records that state the same number are one.
 
-Not covered: amounts in words, clauses with two numbers, cells of tables (`table_sums`).
+Not covered: amounts in words, clauses with two numbers, cells of tables (`table_answers`).
 """
 
 from __future__ import annotations
