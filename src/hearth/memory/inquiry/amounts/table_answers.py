@@ -180,8 +180,9 @@ class _Meant:
     def of(cls, asked: TableAsked, table: Table, period: Period | None, now: dt.datetime) -> _Meant | None:
         """Find the rows and columns that are meant; None where the table has no such."""
         about = keys_of(f"{table.passage.title} {' '.join(table.head)}")
-        words = keys_of(asked.words) - UNSAID - (OF_SUMS if asked.group else set())
-        if asked.is_exact and not words & about:
+        said = keys_of(asked.words)
+        words = said - UNSAID - (OF_SUMS if asked.group else set())
+        if asked.is_exact and not said & about:
             return None  # what its cells alone say is no subject
         of_state = _of_state(asked, table)
         reckoned = _reckoned(asked, table, of_state[1]) if of_state is not None else None
@@ -193,7 +194,8 @@ class _Meant:
         is_undated = not any(day for _, day in dated)
         filters = words - about and words & table.said_in_cells(typed | {amounts}) - about
         unknown = words - about - filters - OF_SUMS if asked.is_exact else words - about - filters
-        n_spoken = len((words | keys_of(asked.group or " ")) & about) + len(filters) + (asked.state != "")
+        subject = said if asked.is_exact else words | keys_of(asked.group or " ")
+        n_spoken = len(subject & about) + len(filters) + (asked.state != "")
         kept = [
             (row, day)
             for row, day in dated

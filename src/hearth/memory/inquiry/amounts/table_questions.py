@@ -122,6 +122,7 @@ _OWN = re.compile(
 _ORDERED_BY_OTHERS = keys_of(
     "event appointment meeting mail email message reminder timer alarm contact birthday photo picture video device note"
 )
+_OF_ORDERS = keys_of("list show give tell sort rank order name please one ones which what much many")
 _SAID_NUMBER = re.compile(
     r"\b(?:which|my|our|the|top|last|first|latest|oldest|newest|largest|smallest|cheapest|highest|lowest)"
     rf" (?P<n>{_N})\b",
@@ -258,7 +259,8 @@ def _rows_asked(question: str) -> TableAsked | None:
     words = question
     for start, stop in sorted(spans, reverse=True):
         words = f"{words[:start]} {words[stop:]}"
-    if not keys_of(words) - UNSAID or keys_of(words) & _ORDERED_BY_OTHERS:
+    words = words[opened.end() :] if (opened := _OPENS.match(words)) is not None else words
+    if not keys_of(words) - _OF_ORDERS or keys_of(words) & _ORDERED_BY_OTHERS:
         return None
     bound = _bound_of(bounded) if bounded is not None else None
     return TableAsked(operation, re.sub(rf"\b{_N} (?=[^\W\d_])", " ", words), bound=bound, by=by, n=n, is_exact=True)

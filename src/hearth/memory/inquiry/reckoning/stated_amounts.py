@@ -208,6 +208,8 @@ def _stated(clause: str, passage: Passage, beside: frozenset[str]) -> Stated | N
     elif money:
         value, currency, _ = money[0]
     else:
+        if passage.kind == "mail" and re.search(rf"(?<!\d){re.escape(plain[0].group())}(?!\d)", passage.title):
+            return None  # "Invoice 2231" is called so, and costs something else
         value = float(re.sub(r"[^\d.]", "", plain[0].group()))
         left = _PERCENT.sub(" ", said)
         behind = None if _NAMED_PRICE.search(left[: plain[0].start()]) else _UNIT.match(left, plain[0].end())
