@@ -107,6 +107,10 @@ def test_the_rows_that_are_meant_are_summed_counted_or_listed(
         "which of my jobs take over 3 days",
         "who has sent me a mail",
         "is my fee over 100 euros",
+        "what does it mean if he pokes me",
+        "show me the highest rated restaurants",
+        "sort my files by name",
+        "what do they take if we empty the top ourselves",
     ],
 )
 def test_other_questions_are_left_to_others(question: str) -> None:

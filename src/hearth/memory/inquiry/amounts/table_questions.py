@@ -79,8 +79,10 @@ _BOUND = re.compile(
     re.I,
 )
 """Bounds an amount; "over 3 days" does not."""
-_MEAN = re.compile(r"\b(?:on average|average|mean)\b", re.I)
-_MOST = re.compile(r"\b(?:largest|biggest|highest|dearest|(?:most|more) expensive|best[- ]paid|top)\b", re.I)
+_MEAN = re.compile(r"\b(?:on average|average|(?:the|my|our) mean)\b", re.I)
+_MOST = re.compile(
+    rf"\b(?:largest|biggest|highest|dearest|(?:most|more) expensive|best[- ]paid)\b|\btop(?= {_N}\b)", re.I
+)
 _LEAST = re.compile(r"\b(?:smallest|lowest|cheapest|least expensive|worst[- ]paid)\b", re.I)
 _NO_TIME = (
     rf"(?! ?(?:names?|times?|years?|months?|weeks?|quarters?|nights?|days?|weekends?|{'|'.join(MONTHS)}|\w+day"
@@ -115,12 +117,14 @@ _OPENS = re.compile(
     r"|order|give me|tell me|name|the average|average|my|our)\b",
     re.I,
 )
+_LEADS = re.compile(r"\b(?:give|show|tell) me\b", re.I)
 _OWN = re.compile(
     r"\b(?:my|mine|our|ours|i|we|me|us)\b|\A\s*which\b.*\b(?:were|was|did|cost|had|took|earned|paid)\b", re.I
 )
 """Says that a question is of the owner's own, and not of the world."""
 _ORDERED_BY_OTHERS = keys_of(
-    "event appointment meeting mail email message reminder timer alarm contact birthday photo picture video device note"
+    "event appointment meeting mail email message reminder timer alarm contact birthday photo picture video device "
+    "note file folder thing"
 )
 _OF_ORDERS = keys_of("list show give tell sort rank order name please one ones which what much many")
 _SAID_NUMBER = re.compile(
@@ -238,7 +242,7 @@ def _states_asked(question: str) -> TableAsked | None:
 
 def _rows_asked(question: str) -> TableAsked | None:
     """Parse a question for rows within a bound, for all in order, for the first of them or for their mean."""
-    if not (_OPENS.match(question) and _OWN.search(question)):
+    if not (_OPENS.match(question) and _OWN.search(_LEADS.sub("", question))):
         return None
     bounded, ordered = _BOUND.search(question), _SORTED.search(question)
     end = next(((name, said) for name, form in _ENDS if (said := form.search(question))), None)

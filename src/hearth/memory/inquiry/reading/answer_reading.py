@@ -432,7 +432,7 @@ def _p_yes(said: Answer) -> float:
 def _is_surely_yes(question: str, passage: Passage, start: int, p_yes: float, reader: AnswerReader) -> bool | None:
     """Return whether the answer is yes or no, where the told sentence alone says the same as the passage; else None.
 
-    Of the passage alone the reader is wrong in every sixth case that it is as sure of: it goes by other lines, too. A
+    By the passage alone the reader is wrong in one of eight cases that it is as sure of: it goes by other lines, too. A
     sentence that affirms all words of the question need only be likelier to say yes than no.
     """
     sentence = sentence_at(passage.read, start)
