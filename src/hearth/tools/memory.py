@@ -178,7 +178,8 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
         source += f" and {len(found.witnesses) - 1} more"
     quote, doubt = (_shortened(first.quote) if first else ""), (NOT_SURE if found.chance < LEAST_SURE else "")
     is_list = "\n" in found.value
-    behind = f"\nFrom {source}" if is_list else f" ({source}: “{quote}”)" if quote else f" ({source})"
+    is_quoted = bool(quote) and not found.value.endswith(quote)
+    behind = f"\nFrom {source}" if is_list else f" ({source}: “{quote}”)" if is_quoted else f" ({source})"
     about = (source, quote, doubt, elsewhere, rows, behind, found.is_named)
     return FoundAnswer(MemoryId(id), found.value, found.kind, *about)
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from hearth.memory.inquiry.answer_telling import answer_of, kind_of, own_first
-from hearth.memory.inquiry.reading.answer_reading import Reading, least_chance
+from hearth.memory.inquiry.home_answers import HomeAnswers
+from hearth.memory.inquiry.reading.answer_reading import AnswerReader, Reading, least_chance
 from hearth.memory.passages.passage_store import Candidate, Passage
-from hearth.testing import FIXED_NOW
+from hearth.storage.database import Store
+from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
 from hearth.tools.memory import LEAST_SURE
 
 QUESTION = "when is the parents evening"
@@ -168,3 +173,48 @@ def test_the_owners_own_stands_before_a_strangers_likelier_answer() -> None:
     assert own_first("where is the parents evening", [theirs, aside]) == [theirs, aside]
     found = answer_of("where is the parents evening", [mine, theirs], FIXED_NOW)
     assert (found.value, [one.value for one in found.witnesses]) == ("the hall", ["", "the gym"])
+
+
+FREE = reading("Gym", "The lockers are free.", "The lockers are free", 9)
+PAID = reading("Gym news", "The lockers cost a coin now.", "The lockers cost a coin now", 2, 0.7)
+
+
+@pytest.mark.parametrize(
+    ("of_first", "of_second", "value"),
+    [
+        (True, None, "Yes: The lockers are free."),
+        (False, None, "No: The lockers are free."),
+        (None, True, "The lockers are free."),
+        (True, False, "The lockers are free."),  # another sentence says the contrary
+    ],
+)
+def test_yes_or_no_is_said_with_its_sentence_where_nothing_says_the_contrary(
+    of_first: bool | None, of_second: bool | None, value: str
+) -> None:
+    rows = [replace(FREE, is_yes=of_first), replace(PAID, is_yes=of_second)]
+    found = answer_of("are the lockers free", rows, FIXED_NOW)
+    assert (found.value, found.kind) == (value, "yesno" if value.startswith(("Yes", "No")) else "text")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[HomeAnswers]:
+    with Store.open(tmp_path / "hearth.db") as store:
+        yield HomeAnswers(store, None, AnswerReader())
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "said"),
+    [
+        ("is the boiler under warranty", "The boiler is under warranty until March 2028.", "Yes: "),
+        ("does Sam eat eggs", "Sam does not eat eggs.", "No: "),
+        ("has the school moved the trip", "The school has moved the trip to 12 December.", "Yes: "),
+        ("has the school moved the trip", "The school might have moved the trip to 12 December.", ""),
+        ("is the boiler under warranty", "The boiler would be under warranty if it were new.", ""),
+        ("is the trip on Monday or Tuesday", "The trip is on Monday or Tuesday.", ""),
+    ],
+)
+def test_yes_or_no_is_said_only_where_the_sentence_surely_says_it(
+    home: HomeAnswers, question: str, text: str, said: str
+) -> None:
+    call = make_call(workspace=InMemoryWorkspace({"notes/a.md": f"# Jotted\n\n{text}\n".encode()}), now=FIXED_NOW)
+    assert home.find_answer(question, call).value == f"{said}{text}"

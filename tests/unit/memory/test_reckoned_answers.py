@@ -310,6 +310,14 @@ AMOUNTS = [
     ("what is half of the deposit", "200.00 (50% of 400.00)"),
     ("how much would 20 percent of the invoice be", "320.00 (20% of 1,600.00)"),
     ("which receipt is the largest one I have", "Rope 420 kr (420.00 kr)"),
+    ("which two receipts were the largest", "2026 09 rope (420.00 kr); 2026 08 rope (300.00 kr)"),
+    (
+        "list my receipts sorted by amount, lowest first",
+        "2026 09 paint (180.00 kr); 2026 08 rope (300.00 kr); 2026 09 rope (420.00 kr)",
+    ),
+    ("which receipts were over 200 kr", "2026 08 rope (300.00 kr); 2026 09 rope (420.00 kr)"),
+    ("how many of my receipts were under 200 kr", "1 of 3: 2026 09 paint (180.00 kr)"),
+    ("which receipts were over 900 kr", "0 of 3"),
     ("what do the receipts of September come to", "600.00 kr (2 amounts)"),
     ("what does the invoice come to per head, with 8 of us", "200.00 (1,600.00 ÷ 8)"),
     ("how much rent do I pay in a year", "10,800.00 kr (900.00 kr × 12)"),
@@ -326,6 +334,8 @@ def test_amounts_are_reckoned(ask: Ask, question: str, value: str) -> None:
     "question",
     [
         "what do 12 croissants cost",
+        "which receipts were over 200 euros",
+        "which three quotes were the largest",
         "what do 12 buns cost every day",  # for how many days is not known
         "what percentage of the members voted",
         "what is half of the ransom",

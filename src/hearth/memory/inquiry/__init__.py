@@ -6,6 +6,6 @@ calibration, whose value a line is, who a pronoun means), `people_meant` (whose 
 one does not say it), `amounts` (tables, prices together, changes), `reckoning` (operations over typed records),
 `answer_telling` (sources that repeat or disagree, whole lists), `record_answers` (clashes, sums, counts, who waits),
 `date_answers` (ages, the last and next of events), `summaries` (texts, days and weeks), `asking_sentences` (what a mail
-asks for), `awaited_mails` (whose turn it is), `grouped_sums`, `money`.
+asks for), `awaited_mails` (whose turn it is), `money`.
 Not here: how files become passages (`passages`), what is held true or was said (`answers`).
 """

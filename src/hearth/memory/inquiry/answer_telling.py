@@ -75,7 +75,6 @@ def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> H
     if (said := _last_said(question, best, readings)) is not None:
         return said
     if asks_yes_or_no(question):
-        # Whether it is yes or no is left to the owner: the reader is right about it hardly more often than by chance.
         return _told_of_yes_or_no(question, best, readings)
     if (items := _items_beside(question, best)) is not None:
         return items
@@ -142,8 +141,8 @@ def _speaks_as_much(question: str, own: Reading, best: Reading) -> bool:
 
 
 def _told_of_yes_or_no(question: str, best: Reading, readings: Sequence[Reading]) -> HomeAnswer:
-    """Tell the sentence that answers; beside a stranger's the owner's own, which stands first where it speaks of as
-    good as the same."""
+    """Tell the sentence that answers, and whether it says yes or no where that is sure and no other sentence
+    says the contrary; beside a stranger's the owner's own, first where it speaks of as good as the same."""
     told = [best, *_own_beside(question, best, readings)[:1]]
     if len(told) > 1 and _speaks_as_much(question, told[1], best):
         told.reverse()
@@ -152,7 +151,11 @@ def _told_of_yes_or_no(question: str, best: Reading, readings: Sequence[Reading]
         replace(told_at(one), value=quote if k else "") for k, (one, quote) in enumerate(zip(told, quotes, strict=True))
     ]
     chance = min(best.chance, DOUBTED) if len(told) > 1 else best.chance
-    return HomeAnswer("text", quotes[0], "", tuple(witnesses), round(chance, 4))
+    is_yes = told[0].is_yes
+    if is_yes is None or any(one.is_yes is not None and one.is_yes != is_yes for one in readings):
+        return HomeAnswer("text", quotes[0], "", tuple(witnesses), round(chance, 4))
+    value = f"{'Yes' if is_yes else 'No'}: {quotes[0]}"
+    return HomeAnswer("yesno", value, "", tuple(witnesses), round(chance, 4))
 
 
 def beside_card(card: HomeAnswer, best: Reading, now: dt.datetime) -> HomeAnswer:

@@ -36,7 +36,6 @@ from hearth.memory.inquiry.answer_telling import (
 )
 from hearth.memory.inquiry.awaited_mails import answer_from_letters
 from hearth.memory.inquiry.date_answers import answer_from_dates, asked_of_dates
-from hearth.memory.inquiry.grouped_sums import answer_by_group
 from hearth.memory.inquiry.money import money_in
 from hearth.memory.inquiry.people_meant import card_answer, joined_answer, named_card_answer
 from hearth.memory.inquiry.reading.answer_reading import (
@@ -221,7 +220,7 @@ class HomeAnswers:
             return summed or HomeAnswer("unknown", "", self.looked_at(), chance=0.0)
         if (both := self._answer_both(question, call)) is not None:
             return both
-        computed = answer_by_group(question, self.passages, call) or answer_from_letters(question, self.passages, call)
+        computed = answer_from_letters(question, self.passages, call)
         computed = computed or answer_from_dates(question, call)
         computed = computed or answer_from_records(question, self.passages, call)
         computed = computed or changed_by(question, self.passages) or card_answer(question, call)
@@ -355,7 +354,7 @@ class HomeAnswers:
     @staticmethod
     def _as_quotation(one: Reading) -> Reading:
         """Return a reading that tells its whole sentence, with doubt: what an order says is no answer."""
-        return replace(one, text=f"“{sentence_of(one)}”", chance=min(one.chance, _QUOTED))
+        return replace(one, text=f"“{sentence_of(one)}”", is_yes=None, chance=min(one.chance, _QUOTED))
 
     def _is_instruction(self, text: str) -> bool:
         score = self._instruction_score(text)

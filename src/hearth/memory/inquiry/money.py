@@ -44,6 +44,14 @@ def _number(text: str) -> float:
     return float(f"{whole}.{decimal[1]}" if decimal else whole)
 
 
+def number_in(cell: str) -> float:
+    """Return the number that a cell of a table holds, `1,234.50` or `1.234,50` or `12,40`; 0 without one."""
+    digits = re.sub(r"[^\d.,-]", "", cell).strip(".,")
+    is_decimal = re.search(r",\d{1,2}\Z", digits) is not None
+    digits = digits.replace(".", "").replace(",", ".") if is_decimal else digits.replace(",", "")
+    return float(digits) if digits.strip(".-") else 0.0
+
+
 def number_text(value: float) -> str:
     """Write a number: `1,600`, `3.5`."""
     return f"{value:,.2f}".rstrip("0").rstrip(".")

@@ -5,8 +5,8 @@ meet them are found, and the answer is computed from them and shows them. A row 
 money where it stands (a table's row, or the sentence of a mail or document that states it), a mail that waits for an
 answer.
 
-Covered: times that overlap; sum, mean, most and least of amounts, by currency; how many mails, events, birthdays,
-notes; who waits for an answer (`asking_mails`).
+Covered: times that overlap; sum, mean, most and least of amounts, by currency and by month, and how far two sums are
+apart; how many mails, events, birthdays, notes; who waits for an answer (`asking_mails`).
 Not covered: several operations in one question; an amount that is stated in words; exchange of currencies (a sum for
 each); a mail that states the same amount again is a row of its own, unless its title and amount are the same.
 """
@@ -16,7 +16,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
@@ -24,7 +24,8 @@ from hearth import patterns as re
 from hearth.language.temporal.time_words import MONTHS
 from hearth.language.text.word_match import Query, stems
 from hearth.language.values.slots import find_slots
-from hearth.memory.inquiry.amounts.table_sums import answer_from_tables, asked_of_table, column_sum, row_day
+from hearth.memory.inquiry.amounts.table_answers import answer_from_tables, column_sum, row_day
+from hearth.memory.inquiry.amounts.table_questions import asked_of_table
 from hearth.memory.inquiry.answer_telling import is_of, past_of
 from hearth.memory.inquiry.asking_mails import due_answer, waiting_answer, wanted_answer
 from hearth.memory.inquiry.money import WHOLE, money_in, money_text
@@ -54,6 +55,9 @@ Operation = Literal[
     "wanted",
     "due",
     "table",
+    "row",
+    "groups",
+    "apart",
 ]
 _N_READ = 2000
 """Most passages that are counted."""
@@ -155,7 +159,14 @@ _SMALL = frozenset(
     me us you it's his her their him them already all still""".split()  # noqa: SIM905 - a list of words
 )
 _TOTAL = re.compile(r"\b(?:total|due|amount|to pay|payable|is|was|for|costs?|price|over)\b", re.I)
-_OF_TABLES = frozenset({"table", "undone", "column"})
+_APART = re.compile(
+    r"\s*how much (?:more|less)(?: money)? (?:did|have|do|had) (?:i|we)"
+    r" (?:spen[dt]|pay|paid|earn(?:ed)?|make|made|take|taken) (?P<one>[^?]+?) than (?:(?:i|we) did )?(?P<other>[^?]+)",
+    re.I,
+)
+"""Asks how far two sums are apart: "how much more did I spend on clay than on glaze"."""
+_MOST_MONTHS = 12
+_OF_TABLES = frozenset({"table", "row", "groups", "undone", "column", "most", "least", "mean"})
 """Operations that the rows of one table may answer."""
 _OFFERED = re.compile(
     r"\binstead of\b|\d ?% off\b|\b(?:from|only|save|was) [€£$]|\b(?:excess|deductible|own risk|insured|sum assured)\b"
@@ -205,7 +216,11 @@ def asked_of_records(question: str) -> Asked | None:
     """Parse a question that has to be worked out over records; None for one that is read."""
     if len(question) > _LONGEST_QUESTION:
         return None
-    matter = matter_of(question)
+    matter, table = matter_of(question), asked_of_table(question)
+    if table is not None and table.group:
+        return Asked("groups", matter_of(table.words), table.group)
+    if (apart := _APART.fullmatch(question.rstrip(" ?.!"))) is not None:
+        return Asked("apart", apart["one"], apart["other"])
     if _CLASH.search(question):
         return Asked("clash", "")
     if _WAITING.search(question) and not _SPENT.search(question):
@@ -220,6 +235,8 @@ def asked_of_records(question: str) -> Asked | None:
         return Asked("birthdays", "")
     if undone := _UNDONE.match(question):
         return Asked("undone", matter_of(undone["what"]), undone["done"].casefold())
+    if table is not None and table.bound is not None:
+        return Asked("table", matter)
     if (column := _column_asked(question)) is not None:
         return column
     if held := _HELD.match(question):
@@ -232,7 +249,9 @@ def asked_of_records(question: str) -> Asked | None:
                 return Asked(operation, matter)  # type: ignore[arg-type]
     if (total := _TOTAL_OF.match(question)) is not None:
         return Asked("column", matter_of(total["rest"]), total["what"].casefold())
-    return Asked("table", matter) if asked_of_table(question) is not None else None
+    if table is None:
+        return None
+    return Asked("row" if table.operation in ("first", "last") else "table", matter)
 
 
 def _column_asked(question: str) -> Asked | None:
@@ -264,7 +283,7 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
         return None
     if asked.operation in _OF_TABLES and (told := answer_from_tables(question, passages, call)) is not None:
         return told
-    if asked.operation == "table":
+    if asked.operation in ("table", "row"):
         return None
     country = str(call.settings.get("owner", {}).get("country") or "")
     named = times_named(question, call.now, country)
@@ -285,6 +304,10 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
             return due_answer(asked.matter, call, passages)
         case "undone":
             return _undone(asked, passages)
+        case "groups":
+            return _by_months(asked, named[0] if named else None, passages, call.now)
+        case "apart":
+            return _apart(asked, passages, call)
         case "column":
             return column_sum(asked.things, asked.matter.split(), period, passages, call)
         case "held":
@@ -458,18 +481,17 @@ def birthdays_in(period: Period, call: CallContext) -> list[Witness]:
 
 
 def _money(asked: Asked, periods: Sequence[Period], passages: PassageStore, now: dt.datetime) -> HomeAnswer | None:
-    rows = list(_amounts(asked.matter, passages, now))
-    if periods:
-        rows = [row for row in rows if row.at and any(is_of(row.passage, row.at, one) for one in periods)]
+    rows = _rows_of(asked.matter, periods, passages, now)
     if not rows:
         return None
     by_currency: dict[str, list[Amount]] = defaultdict(list)
     for row in rows:
         by_currency[row.currency].append(row)
     if asked.operation in ("most", "least"):
-        own = max(by_currency.values(), key=len)
-        chosen = (max if asked.operation == "most" else min)(own, key=lambda row: row.value)
-        return HomeAnswer("amount", money_text(chosen.value, chosen.currency), "", (_stated(chosen),))
+        most = max if asked.operation == "most" else min
+        chosen = [most(some, key=lambda row: row.value) for some in by_currency.values()]
+        told = " and ".join(money_text(row.value, row.currency) for row in chosen)
+        return HomeAnswer("amount", told, "", tuple(map(_stated, chosen)))
     said = []
     for currency, some in by_currency.items():
         total = sum(row.value for row in some)
@@ -477,6 +499,63 @@ def _money(asked: Asked, periods: Sequence[Period], passages: PassageStore, now:
     n = f" ({len(rows)} amounts)" if len(rows) > 1 else ""
     newest = sorted(rows, key=lambda row: row.at.timestamp() if row.at else 0.0, reverse=True)
     return HomeAnswer("amount", " and ".join(said) + n, "", tuple(map(_stated, newest)))
+
+
+def _by_months(asked: Asked, period: Period | None, passages: PassageStore, now: dt.datetime) -> HomeAnswer | None:
+    """Sum what mails and documents state month by month; a month without an amount is left out."""
+    if asked.things != "month" or not asked.matter:
+        return None
+    told: list[str] = []
+    witnesses: list[Witness] = []
+    for month in _months(period, now):
+        found = _money(replace(asked, operation="sum"), [month], passages, now)
+        if found is not None:
+            told.append(f"{month.start:%B %Y}: {found.value}")
+            witnesses.extend(found.witnesses)
+    return HomeAnswer("list", "\n".join(told), "", tuple(witnesses)) if told else None
+
+
+def _months(period: Period | None, now: dt.datetime) -> list[Period]:
+    """Return the months of a period up to now, at most a year's, the oldest first."""
+    end = min(period.end, now) if period is not None else now
+    first = end.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    months: list[Period] = []
+    while len(months) < _MOST_MONTHS and (period is None or first >= period.start.replace(day=1, hour=0, minute=0)):
+        months.append(Period(first, (first + dt.timedelta(days=31)).replace(day=1)))
+        first = (first - dt.timedelta(days=1)).replace(day=1)
+    return months[::-1]
+
+
+def _apart(asked: Asked, passages: PassageStore, call: CallContext) -> HomeAnswer | None:
+    """Say how far two sums are apart, of two matters or of one in two times; None where one of them has no amounts, or
+    their currencies differ. A time that only one side names is that of both."""
+    sides = (asked.matter, asked.things)
+    when = [[past_of(one, call.now) for one in times_named(side, call.now)[:1]] for side in sides]
+    matters = [matter_of(without_times(side, call.now)) for side in sides]
+    if not matters[0] or (not matters[1] and not all(when)):
+        return None
+    sums: list[tuple[float, str]] = []
+    rows: list[Amount] = []
+    for matter, own, other in zip((matters[0], matters[1] or matters[0]), when, when[::-1], strict=True):
+        of_side = _rows_of(matter, own or other, passages, call.now)
+        currencies = {row.currency for row in of_side}
+        if len(currencies) != 1:
+            return None
+        sums.append((sum(row.value for row in of_side), currencies.pop()))
+        rows += of_side
+    (one, currency), (other_sum, other_currency) = sums
+    if currency != other_currency:
+        return None
+    told = " and ".join(f"{money_text(value, currency)} {side}" for (value, _), side in zip(sums, sides, strict=True))
+    how = "more" if one > other_sum else "less"
+    value = f"{money_text(abs(one - other_sum), currency)} {how} ({told})" if one != other_sum else f"The same: {told}"
+    return HomeAnswer("amount", value, "", tuple(map(_stated, rows)))
+
+
+def _rows_of(matter: str, periods: Sequence[Period], passages: PassageStore, now: dt.datetime) -> list[Amount]:
+    """Return the amounts that are about a matter, of some periods where any are given."""
+    rows = _amounts(matter, passages, now)
+    return [row for row in rows if not periods or (row.at and any(is_of(row.passage, row.at, one) for one in periods))]
 
 
 def _amounts(matter: str, passages: PassageStore, now: dt.datetime) -> Iterable[Amount]:

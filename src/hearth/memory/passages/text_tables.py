@@ -1,4 +1,5 @@
-"""Reads the tables of a text: rows of cells apart by ` | `, as every reader of documents and mails here writes them.
+"""Reads the tables of a text: rows of cells apart by ` | `, as every reader of documents and mails here writes them,
+and lists of names with a value each.
 
 The first row is the head where it says what the columns are: no cell of it is a number, an amount or a date. Rows with
 another number of cells end a table.
@@ -17,6 +18,11 @@ _VALUE = re.compile(
     r"(?:[€£$+-]\s?)?\d[\d., ]*(?:\s?(?:€|£|\$|%|kr|[A-Z]{3}))?|\d{4}-\d\d-\d\d.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
 )
 _LEAST_COLUMNS = 2
+_LISTED = re.compile(
+    r"[^\S\n]*(?:[-*•·][^\S\n]+|\d{1,2}[.)][^\S\n]+)?(?:\[(?P<box>[ xX]?)\][^\S\n]+)?(?P<name>[^\s|:][^|:\n]{0,60}?)"
+    r"(?:(?:[^\S\n]*[:=][^\S\n]*|[^\S\n]+[–—-][^\S\n]+|,[^\S\n]+|[^\S\n]+(?=[€£$]))(?P<value>[^|:\n]{1,30}?))?[.,;]?"
+)
+"""A line of a list: `- Ana: paid`, `Harbour fair – €320`, `- [x] Sam`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,24 @@ def tables_in(text: str) -> list[Table]:
         body = tuple(row for row in rows[is_headed:] if [cell.text for cell in row] != said)
         if body:
             found.append(Table(head, body))
+    return found
+
+
+def lists_in(text: str) -> list[Table]:
+    """Find the lists whose lines each give a name one value, or are ticked or not; their columns have no heads."""
+    found, rows, has_boxes = [], list[Row](), False
+    for line in (*_LINE.finditer(text), None):
+        said = _LISTED.fullmatch(line.group()) if line is not None else None
+        is_box = said is not None and said["box"] is not None
+        if said is None or is_box is not has_boxes or (not is_box and said["value"] is None):
+            if len(rows) >= _LEAST_COLUMNS:
+                found.append(Table((Cell("", rows[0][0].start), Cell("", rows[0][1].start)), tuple(rows)))
+            rows, has_boxes = [], is_box
+        if line is not None and said is not None and (is_box or said["value"] is not None):
+            value = "box" if is_box else "value"
+            name = line.group()[said.start("name") :].strip() if is_box else said["name"].strip()
+            places = (line.start() + said.start("name"), line.start() + said.start(value))
+            rows.append((Cell(name, places[0]), Cell(said[value].strip(), places[1])))
     return found
 
 

@@ -44,6 +44,15 @@ N_MOST_TOKENS = 40
 SIGNS = ("bias", "margin", "span", "spread", "covered", "sentence", "unnamed", "cosine", "words", "lead")
 """What is weighed: see `_signs`."""
 MOST_UNNAMED = 3
+LEAST_SURE_YES = 0.95
+"""From this probability on yes or no is said, where the reader has it of the passage and of the told sentence alone."""
+_LEAVES_CHOICE = re.compile(r"\bor\b(?! not\b)", re.IGNORECASE)
+_LIMITS = re.compile(
+    r"\b(?:no|not|none|nobody|nothing|never|neither|nor|cannot|without|unless|except|only|hardly|instead|if|whether|but"
+    r"|may|might|could|would|should|maybe|perhaps|probably|hopefully)\b|n['’]?t\b|\?",
+    re.IGNORECASE,
+)
+"""Says that something is not so, or not wholly or surely."""
 LEAST_SHARED = 0.5
 """A sentence that is told for yes or no holds more than this share of the question's words, by their beginnings."""
 _FAR = 12.0
@@ -310,6 +319,8 @@ class Reading:
     """That the passage answers the question, in [0, 1]."""
     is_strangers: bool = False
     """Whether somebody may have written the passage whom the owner has no card of."""
+    is_yes: bool | None = None
+    """Whether the answer is yes or no, where the reader is sure of it; None: it is not, or something else is asked."""
 
 
 class AnswerReader:
@@ -388,8 +399,7 @@ def _read(question: str, one: Candidate, reader: AnswerReader, people: People, r
     if asks_yes_or_no(question):
         start = _nearest_sentence(question, passage, start)
     signs = _signs(question, one, said, (start, score), rank)
-    kinds = np.exp(said.kinds)
-    p_yes = float(kinds[YES] / max(1e-9, kinds[YES] + kinds[NO]))
+    p_yes = _p_yes(said)
     chance = chance_of(signs) if _is_near(question, passage, start) else 0.0
     is_lacking = passage.kind in _NAMING and lacks_noun(question, passage.read)
     if is_lacking:
@@ -409,7 +419,32 @@ def _read(question: str, one: Candidate, reader: AnswerReader, people: People, r
         text, start, chance = _person_meant(question, passage, text, start, chance)
     if _WHEN.match(question):
         text, start = _only_date(text, start)
-    return Reading(one, text, start, p_yes, signs, chance)
+    is_told = asks_yes_or_no(question) and chance >= least_chance()
+    is_yes = _is_surely_yes(question, passage, start, p_yes, reader) if is_told else None
+    return Reading(one, text, start, p_yes, signs, chance, is_yes=is_yes)
+
+
+def _p_yes(said: Answer) -> float:
+    kinds = np.exp(said.kinds)
+    return float(kinds[YES] / max(1e-9, kinds[YES] + kinds[NO]))
+
+
+def _is_surely_yes(question: str, passage: Passage, start: int, p_yes: float, reader: AnswerReader) -> bool | None:
+    """Return whether the answer is yes or no, where the told sentence alone says the same as the passage; else None.
+
+    By the passage alone the reader is wrong in one of eight cases that it is as sure of: it goes by other lines, too. A
+    sentence that affirms all words of the question need only be likelier to say yes than no.
+    """
+    sentence = sentence_at(passage.read, start)
+    if sentence.endswith("?") or _LEAVES_CHOICE.search(question):
+        return None
+    is_affirmed = keys_of(question) <= keys_of(sentence) and not _LIMITS.search(f"{question} {sentence}")
+    least = 1 / 2 if is_affirmed and p_yes > 1 / 2 else LEAST_SURE_YES
+    if max(p_yes, 1 - p_yes) < least:
+        return None
+    p_alone = _p_yes(reader.read(question, f"{passage.title}\n{sentence}" if passage.title else sentence))
+    sure = min(p_yes, p_alone) if p_yes > 1 / 2 else min(1 - p_yes, 1 - p_alone)
+    return p_yes > 1 / 2 if sure > 1 / 2 and sure >= least else None
 
 
 def _only_date(text: str, start: int) -> tuple[str, int]:

@@ -3,6 +3,8 @@ each of several, and the mean, the largest and the smallest of a series.
 
 How an amount was reckoned is told with it. Two amounts of different currencies are never reckoned together.
 
+Records of one kind (invoices, receipts) are ordered and bounded by their amounts as the rows of a table are.
+
 Covered: amounts of one record or of several. Each answer is told with doubt: of homes that were not looked at, as many
 were wrong as right.
 Not covered: more than one of these steps in a question, but for something added to a product ("with the deposit").
@@ -11,16 +13,18 @@ Not covered: more than one of these steps in a question, but for something added
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hearth import patterns as re
 from hearth.language.text.tokens import spoken_number, tokens
+from hearth.memory.inquiry.amounts.table_questions import TableAsked, asked_of_table
 from hearth.memory.inquiry.money import MOST_DIGITS, money_in, money_text, number_text
 from hearth.memory.inquiry.reckoning.meant_moments import Moments, periods_meant
 from hearth.memory.inquiry.reckoning.stated_amounts import Stated, StatedAmounts, amount_keys, same_currency
 from hearth.memory.inquiry.reckoning.time_spans import AUX
 from hearth.memory.search.time_mentions import times_named, without_times
 from hearth.protocols import HomeAnswer, Witness
-from hearth.tools.memory import DOUBTED
+from hearth.tools.memory import DOUBTED, N_SHOWN
 
 _CENT = r"per ?cent(?:age)?|percentage|%"
 _PARTS = {
@@ -186,6 +190,9 @@ def _apart(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | 
 def _of_series(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | None:
     """Return the sum, the mean, the largest or the smallest amount of records of one kind: receipts, invoices."""
     place = _SERIES.search(asked)
+    rows_asked = asked_of_table(asked) if place is not None else None
+    if place is not None and rows_asked is not None and (rows_asked.bound is not None or rows_asked.n > 1):
+        return _records_chosen(rows_asked, place["place"], stated, moments)
     forms = (_LARGEST, _SMALLEST, _MEAN, _SUM, _DIFFERENCE)
     how = next((form for form in forms if form.search(asked)), None)
     if place is None or how is None:
@@ -203,6 +210,34 @@ def _of_series(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswe
     if how is _DIFFERENCE:
         return _answer_apart(rows, currency)
     return _all_of(rows, currency, asked, is_mean=how is _MEAN)
+
+
+def _records_chosen(asked: TableAsked, place: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | None:
+    """Return the records of one kind whose amounts are the largest or lie within a bound, all in order, or their mean.
+    Of a record of several amounts the largest is its whole."""
+    period = next((one for one in periods_meant(asked.words, moments.call.now) if one.start < moments.call.now), None)
+    wholes: dict[str, Stated] = {}
+    for one in stated.series(without_times(asked.words, moments.call.now), place):
+        kept = wholes.get(one.passage.record)
+        if one.is_within(period) and (kept is None or one.value > kept.value):
+            wholes[one.passage.record] = one
+    rows = list(wholes.values())
+    currency = same_currency(rows)
+    if asked.is_by_day or asked.operation == "sum" or currency is None or not rows:
+        return None
+    if asked.bound is not None:
+        if asked.bound.currency not in ("", currency):
+            return None
+        rows = [one for one in rows if asked.bound.holds(one.value)]
+    if asked.operation == "mean":
+        return _all_of(rows, currency, "", is_mean=True) if rows else None
+    if asked.operation in ("most", "least"):
+        rows = sorted(rows, key=lambda one: one.value, reverse=asked.operation == "most")[: asked.n]
+    named = [f"{one.passage.title} ({money_text(one.value, currency)})" for one in rows[:N_SHOWN]]
+    if asked.operation == "count" or not rows:
+        told = f"{len(rows)} of {len(wholes)}" + (f": {'; '.join(named)}" if named else "")
+        return _answer("number", told, rows or list(wholes.values()))
+    return replace(_answer("amount", "; ".join(named), rows), kind="list" if len(rows) > 1 else "amount")
 
 
 def _all_of(rows: Sequence[Stated], currency: str, asked: str, *, is_mean: bool) -> HomeAnswer | None:

@@ -4,7 +4,7 @@ A clause with one number states it: "Bun 42", "deposit of 2 000", "Royalty 10 pe
 days and times are none. Words mean the amount whose clause holds most of their weight; those of its title, its person
 and its file's place count less. Records that state the same number are one.
 
-Not covered: amounts in words, clauses with two numbers, cells of tables (`table_sums`).
+Not covered: amounts in words, clauses with two numbers, cells of tables (`table_answers`).
 """
 
 from __future__ import annotations
@@ -208,6 +208,8 @@ def _stated(clause: str, passage: Passage, beside: frozenset[str]) -> Stated | N
     elif money:
         value, currency, _ = money[0]
     else:
+        if passage.kind == "mail" and re.search(rf"(?<!\d){re.escape(plain[0].group())}(?!\d)", passage.title):
+            return None  # "Invoice 2231" is called so, and costs something else
         value = float(re.sub(r"[^\d.]", "", plain[0].group()))
         left = _PERCENT.sub(" ", said)
         behind = None if _NAMED_PRICE.search(left[: plain[0].start()]) else _UNIT.match(left, plain[0].end())

@@ -34,7 +34,6 @@ from hearth.language.text.tokens import NUMBER_WORDS, listed
 from hearth.memory.facts.fact_rules import KIN_WORDS
 from hearth.memory.inquiry.awaited_mails import asked_of_letters
 from hearth.memory.inquiry.date_answers import DateAsked, asked_of_dates, happens
-from hearth.memory.inquiry.grouped_sums import asked_of_groups
 from hearth.memory.inquiry.reading.answer_reading import ON_A_CARD, asks_deed, asks_hours
 from hearth.memory.inquiry.reading.answer_subjects import asks_who
 from hearth.memory.inquiry.record_answers import Asked, asked_of_records
@@ -194,7 +193,7 @@ def _asked_plainly(
     return _found_by(request, tools) if is_own else None
 
 
-_LISTED = frozenset({"birthdays", "count", "column", "last", "first", "next", "until", "next birthday"})
+_LISTED = frozenset({"birthdays", "count", "column", "row", "last", "first", "next", "until", "next birthday"})
 """Operations for which a tool's own list is an answer as good."""
 
 
@@ -207,8 +206,6 @@ def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpe
         return changes_nothing
     if _asks_what_no_tool_knows(text, found, tools):
         return True
-    if asked_of_groups(text) is not None and not gives_order(text):
-        return changes_nothing
     if (letters := asked_of_letters(text)) is not None:
         # Whether somebody answered is seen in their mails, too, if there are any.
         return changes_nothing and not (letters.operation == "answered" and _only_finds_mail(found))
@@ -217,6 +214,8 @@ def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpe
     asked = asked_of_records(text) or asked_of_dates(text)
     if asked is None:
         return False
+    if asked.operation == "groups":
+        return changes_nothing and not gives_order(text)
     if isinstance(found, Refusal):
         return found.kind == "out_of_scope"
     return changes_nothing and (
