@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from hearth.formats.plan_validation import canonical
+from hearth.language.acts.deeds_said import DOWN, UP, direction
 from hearth.language.text.tokens import listed
 from hearth.language.values.slots import Slot
 from hearth.planning.arguments.alignment import (
@@ -430,7 +431,8 @@ def _fill_choice(index: int, tool: str, parameter: Parameter, filling: _Filling,
                 return
         option = next((o for o in (token.word, token.word.removesuffix("s")) if o in parameter.enum), "")
         if option and option not in _NO_CHOICE:
-            filling.values[index, parameter.name] = option
+            if option != parameter.default:
+                filling.values[index, parameter.name] = option
             filling.take(index, [place])
             return
     manner = manners.of(tool, parameter.name)
@@ -442,8 +444,11 @@ def _fill_choice(index: int, tool: str, parameter: Parameter, filling: _Filling,
     if not best:
         odds = kind_odds(manner, filling.words)
         best = max(sorted(odds), key=lambda kind: odds[kind])
-    if best.startswith(CONSTANT):
-        filling.values[index, parameter.name] = json.loads(best.removeprefix(CONSTANT))
+    chosen = json.loads(best.removeprefix(CONSTANT)) if best.startswith(CONSTANT) else None
+    if chosen in (UP, DOWN) and direction(filling.unit.text) != chosen:
+        chosen = None  # "the greenhouse should be 16 degrees" is no change by 16, however alike such were said
+    if chosen is not None:
+        filling.values[index, parameter.name] = chosen
     elif parameter.is_required:
         filling.missing.append((tool, parameter.name))
 
@@ -601,12 +606,12 @@ def _run(filling: _Filling, place: int) -> list[int]:
     """Find the slots of one kind that are named together with the one at `place` (`Anna, Ben and Mia`)."""
     words = filling.words
     places = [place]
-    for direction in (1, -1):
+    for step in (1, -1):
         at = place
         while True:
-            following = at + direction
+            following = at + step
             while 0 <= following < len(words) and words[following] in JOINTS:
-                following += direction
+                following += step
             if abs(following - at) < 2 or not 0 <= following < len(words) or words[following] != words[place]:
                 break
             places.append(following)
