@@ -504,6 +504,39 @@ def test_a_number_taught_for_one_person_never_goes_to_another(
 
 
 @pytest.mark.companions
+@pytest.mark.parametrize(
+    ("text", "tools"),
+    [
+        ("nobody wants the sewing class, cancel it", ["find_events", "cancel_event"]),
+        ("I don't want the sauna night in my calendar, take it out", ["find_events", "cancel_event"]),
+        ("the mail from the gym is no use to me, delete it", ["find_mail", "delete_mail"]),
+        ("I don't want the yellow one, it is ugly", []),
+    ],
+)
+@pytest.mark.companions
+def test_a_surely_read_whole_stands_where_its_clauses_come_to_nothing(
+    shipped: RecallPlanner, text: str, tools: list[str]
+) -> None:
+    answer = plan(shipped, text)
+    assert [step.tool for step in answer.steps] == tools if isinstance(answer, Plan) else not tools
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        ("turn the heating up by 2 degrees", "up_by"),
+        ("the greenhouse should be 16 degrees", None),
+        ("heating to 22 degrees", None),
+    ],
+)
+@pytest.mark.companions
+def test_a_level_changes_by_so_much_only_where_words_say_so(
+    shipped: RecallPlanner, text: str, change: str | None
+) -> None:
+    (found,) = steps(plan(shipped, text))
+    assert (found[0], found[1].get("change")) == ("set_temperature", change)
+
+
 def test_times_that_another_step_took_are_no_sign_against_a_look_up(shipped: RecallPlanner) -> None:
     events = (
         "choir",

@@ -163,6 +163,10 @@ class Proposal:
             return by_clause
         return by_clause if not ranked[0].readings.get("alike") and _leaves_out(whole, by_clause) else [whole]
 
+    def whole(self) -> Part:
+        """Return one part for the whole request."""
+        return self._part(0, self.ranked(0, is_long=True))
+
     def _part(self, unit: int, ranked: Sequence[Option]) -> Part:
         chances = _chances(ranked)
         of_leaves: dict[tuple[str, ...], float] = {}

@@ -206,7 +206,10 @@ class RecallPlanner:
             return self._repeated(again)
         if said.forbids:
             return Refusal("out_of_scope", _NOT_TO, planner=OWNERS_WORD if len(units) < 2 else self.name)
-        answer = self._answered(proposal.parts(), offered)
+        parts = proposal.parts()
+        answer = self._answered(parts, offered)
+        if isinstance(answer, Refusal) and len(parts) > 1 and _is_sure_of_all(whole := proposal.whole(), parts):
+            answer = self._answered([whole], offered)
         if isinstance(answer, Plan) and (
             holds_what_is_gone(answer, tools, said.slots, said.now) or does_the_opposite(answer, said, near, tools)
         ):
@@ -501,6 +504,13 @@ def _is_served(part: Part, offered: Offered) -> bool:
     return part.confidence >= (least if is_shown else max(least, _LEAST_UNSHOWN))
 
 
+def _is_sure_of_all(whole: Part, by_clause: Sequence[Part]) -> bool:
+    """Return whether a plan for the whole request is sure, and leaves out nothing that a clause alone could do."""
+    if whole.confidence < _SURE_OF_WHOLE or not whole.steps or whole.missing:
+        return False
+    return all(part.read <= whole.read for part in by_clause if part.steps and not part.missing)
+
+
 def is_shaky(parts: Sequence[Part], tools: Mapping[str, ToolSpec]) -> bool:
     """Return whether one of several things asked for is not sure enough for a plan that changes something.
 
@@ -517,6 +527,8 @@ _ABILITIES = "list_abilities"
 _CANNOT = "I can't do that yet."
 _NOT_TO = "You asked me not to, so I did nothing. If something else is to be done, say it by itself."
 _NOT_LATER = "I can do that only at once, not at a time you name. Say it again then, or ask me to remind you of it."
+_SURE_OF_WHOLE = 0.9
+"""Confidence of a plan for the whole request that is taken where its clauses one by one come to nothing."""
 _UNSURE = "I'm not sure what you mean, so I did nothing."
 
 
