@@ -229,12 +229,15 @@ class _ToolManner:
         self.frame.update({word for word in hidden if word != HIDDEN})
 
 
+_TIMES = frozenset({"<time>", "<day>"})
+
+
 def _without_taken(lesson: Lesson, step: LessonStep) -> tuple[str, ...]:
-    """Return the words without the values that other steps took: that this step left them says nothing of how it would
+    """Return the words without the times that other steps took: that this step left them says nothing of how it would
     take one that nobody else does."""
     own = {k for source in step.sources.values() for first, last in stretches_of(source) for k in range(first, last)}
     others = _hidden_places(lesson) - own
-    return tuple(HIDDEN if k in others and word.startswith("<") else word for k, word in enumerate(lesson.words))
+    return tuple(HIDDEN if k in others and word in _TIMES else word for k, word in enumerate(lesson.words))
 
 
 def _hidden(words: tuple[str, ...], step: LessonStep) -> tuple[str, ...]:
