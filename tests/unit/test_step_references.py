@@ -9,7 +9,7 @@ import pytest
 
 from hearth.guard.flow.labels import predict
 from hearth.protocols import CallContext, Egress, Memory
-from hearth.types import FieldOrigin, Parameter, Plan, Ref, Step, ToolSpec
+from hearth.types import FieldOrigin, Parameter, Plan, Ref, Step, ToolSpec, Whence
 
 
 def test_references_are_found_in_order_however_deep() -> None:
@@ -36,7 +36,7 @@ def test_what_no_record_can_turn_is_sure_and_what_one_can_is_not() -> None:
 
 @pytest.mark.parametrize("field", [one.name for one in dataclasses.fields(Step)])
 def test_given_other_arguments_a_step_is_else_the_same(field: str) -> None:
-    step = Step("t", {"a": 1}, (2,), "say it", 0, {"b": "c"})
+    step = Step("t", {"a": 1}, (2,), "say it", 0, {"b": "c"}, {"b": Whence("message")})
     given = step.given({"a": 2})
     assert getattr(given, field) == ({"a": 2} if field == "arguments" else getattr(step, field))
     assert all(getattr(step, one.name) not in (one.default, {}) for one in dataclasses.fields(Step))

@@ -76,7 +76,7 @@ TWENTY = (
     OwnWords("leos got a new number, 0151 23456789", "change_contact", ("leo", "15123456789")),
     OwnWords("jot down that the monstera needs a bigger pot", "add_note", ("the monstera needs a bigger pot",)),
     OwnWords("am i free saturday afternoon", "find_events|find_free_time"),
-    OwnWords("how much does the electrician want for the sockets", "find_answer", ("334.75",)),
+    OwnWords("how much does the electrician want for the sockets", "find_answer|search_memory", ("334.75",)),
     OwnWords("block out monday 2 til 4 for the survey", "add_event", ("survey", "14:00", "16:00")),
 )
 

@@ -54,6 +54,8 @@ _N_LEARNT = 24
 _W_SHOWN = 0.5
 """Weight of how it was demonstrated beside what was learnt: from 0.2 to 0.8 as many of 678 requests come out right, at
 0 six fewer; an owner's way of speaking counts more with more."""
+_W_STRANGE = 1.0
+"""Price of a word beside a stretch that no way of asking for the tool has: "tidy" of "tidy the bicycle shed"."""
 
 _LISTS, _ONTO = (
     frozenset(listed("list lists checklist checklists")),
@@ -239,6 +241,10 @@ def _learnt_options(
     begins = scores.begins + _W_SHOWN * _W_LEFT * np.array(odds.left) - sums[:-1]
     ends = scores.ends + _W_SHOWN * _W_RIGHT * np.array(odds.right[1:]) + sums[1:]
     grid = begins[:, None] + ends[None, :] - scores.absent - _W_SHOWN * odds.leaving_out
+    strange = np.array([_is_strange(word, reading.manners.frame(wanted.tool)) for word in words], dtype=float)
+    grid -= _W_STRANGE * (
+        np.concatenate([[0.0], strange[:-1]])[:, None] + np.concatenate([strange[1:], [0.0]])[None, :]
+    )
     grid = np.where(np.tri(len(words), k=-1, dtype=bool), -np.inf, grid)
     found: dict[tuple[int, int], float] = {}
     for place in np.argsort(-grid, axis=None, kind="stable")[:_N_LEARNT]:
@@ -250,6 +256,11 @@ def _learnt_options(
     best = list(found)[:_N_STRETCHES]
     bar = _ABSENT_REQUIRED if wanted.parameter.is_required else 0.0
     return [*((Stretch(*p, found[p]), 0.0) for p in best), (None, bar)]
+
+
+def _is_strange(word: str, frame: Mapping[str, int]) -> bool:
+    """Return whether a word is no way of asking for a tool, as far as anything shows: so it is part of what is said."""
+    return word not in KNOWN_WORDS and word not in FUNCTION_WORDS and not frame[word] and word[:1].isalpha()
 
 
 def _price_of_leaving_out(wanted: Wanted, manner: Manner | None, words: tuple[str, ...]) -> float:

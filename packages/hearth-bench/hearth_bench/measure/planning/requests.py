@@ -3,8 +3,9 @@
     python -m hearth_bench.measure.planning.requests [FILE.jsonl ...]
 
 Writes packages/hearth-bench/results/requests.json. Default files: the held-out set (its author saw part of its failures
-while writing demonstrations), the blind set (written without sight of the demonstrations), requests to a home, and a
-fifth of what eight authors had invented people say (the other four fifths are demonstrations). Gold may list further
+while writing demonstrations), the blind set (written without sight of the demonstrations), requests to a home, a
+fifth of what eight authors had invented people say, and a fifth of what six more wrote of such people's whole week (the
+other four fifths are demonstrations). Gold may list further
 right values under `accept`; null among them means that the argument may be left out. Leading articles are forgiven in
 free text, nothing else is.
 
@@ -38,7 +39,13 @@ from hearth.registry import load_tools
 from hearth.types import Argument, Context, Demonstration, Plan, Ref, Request, Step, ToolSpec
 from hearth_bench.measure.result_file import OWN_DATA, write_result
 
-FILES = ("held_out_requests.jsonl", "blind_requests.jsonl", "home_requests.jsonl", "varied_requests.jsonl")
+FILES = (
+    "held_out_requests.jsonl",
+    "blind_requests.jsonl",
+    "home_requests.jsonl",
+    "varied_requests.jsonl",
+    "week_requests.jsonl",
+)
 NOW = "2026-11-20T09:30:00+01:00"
 _ARTICLE = re.compile(r"^(?:the|my|a|an|our)\s+", re.I)
 
