@@ -51,6 +51,7 @@ def test_it_is_answered_and_not_planned(text: str, answer: str) -> None:
         "create an event code review on Friday",
         "every Sunday at 6 pm remind me to feed the sourdough",
         "every morning at 7 tell me to take my pills",
+        "tell me at four to feed the cat, and every Sunday at 6 pm to water the fern",
         "add choir rehearsal every Tuesday at 7 pm",
         "tell Anna that I come every Monday",
         "give me the weekly weather",

@@ -141,12 +141,13 @@ _MADE_OF = re.compile(
     re.IGNORECASE,
 )
 _BY_ITSELF = re.compile(
-    r"\b(?:tell|show|read|give|send|text|mail|email|message|brief)\s+(?:me|us)\b(?!\s+to\b).*"
+    r"\b(?:tell|show|read|give|send|text|mail|email|message|brief)\s+(?:me|us)\b"
+    r"(?!\s+(?:(?:at|on|by|every|tomorrow|tonight)\b[^,;.]*?\s)?to\s+(?!(?:my|our|the|his|her|their)\b)).*"
     r"\b(?:what|which|who|how|if|whether|about|the|my|our|an?)\b",
     re.IGNORECASE | re.DOTALL,
 )
 """Something that is to be told: "tell me every morning at 8" alone is a reminder of what was said before, and "tell me
-to take my pills" asks for one."""
+to take my pills", or "tell me at four to …", asks for one."""
 _ADJECTIVES = frozenset(("hourly", "daily", "weekly", "monthly", "yearly", "annual"))
 """Words that alone are no time at which something comes again: "the weekly weather"."""
 _MANNER = re.compile(
