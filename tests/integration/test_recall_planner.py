@@ -521,6 +521,13 @@ def test_a_surely_read_whole_stands_where_its_clauses_come_to_nothing(
     assert [step.tool for step in answer.steps] == tools if isinstance(answer, Plan) else not tools
 
 
+@pytest.mark.companions
+def test_one_draft_is_sent_once(shipped: RecallPlanner) -> None:
+    answer = plan(shipped, "shoot ben a mail that my essay is coming thursday and get it sent")
+    assert isinstance(answer, Plan)
+    assert [step.tool for step in answer.steps].count("send_mail") == 1
+
+
 @pytest.mark.parametrize(
     ("text", "change"),
     [

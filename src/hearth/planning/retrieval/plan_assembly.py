@@ -569,7 +569,10 @@ def _one_of_list(path: tuple[str, ...], index: int, earlier: Sequence[Step], sou
 
 
 def joined(parts: Sequence[Part], served: Sequence[bool], tools: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
-    """Join the steps of the parts that are served into one plan in which each look-up is made once."""
+    """Join the steps of the parts that are served into one plan in which each look-up is made once.
+
+    So is what is done with results alone: "send it" of two clauses is one draft sent once.
+    """
     steps: list[Step] = []
     owner: list[int] = []
     for number, part in enumerate(parts):
@@ -581,8 +584,8 @@ def joined(parts: Sequence[Part], served: Sequence[bool], tools: Mapping[str, To
         if not served[owner[index]]:
             continue
         here = moved(step, place)
-        is_lookup = tools[step.tool].effect == "none"
-        same = next((k for k, other in enumerate(kept) if is_lookup and _is_same(here, other)), len(kept))
+        is_once = tools[step.tool].effect == "none" or _is_of_results(step)
+        same = next((k for k, other in enumerate(kept) if is_once and _is_same(here, other)), len(kept))
         place[index] = same
         if same == len(kept):
             kept.append(here)
@@ -600,6 +603,11 @@ def rests_on_unserved(parts: Sequence[Part], served: Sequence[bool], number: int
         not served[k] and any(starts[k] <= step < starts[k] + len(parts[k].steps) for step in used)
         for k in range(number)
     )
+
+
+def _is_of_results(step: Step) -> bool:
+    """Return whether results of other steps are all that a step is given."""
+    return bool(step.arguments) and all(isinstance(value, Ref) for value in step.arguments.values())
 
 
 def _is_same(step: Step, other: Step) -> bool:
