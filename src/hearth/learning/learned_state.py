@@ -267,16 +267,22 @@ class State:
         said = _reason(fresh) if fresh or version is not None else "what ships"
         number = self.promote(members, made, fresh, self._on_top(reason or said, verdict, cpu_s))
         trial.planner.write_supposed()
-        names = {task.name for task in self.lineage.tasks(version.number)} if version else set()
         return replace(
             base,
             version=number,
             n_learnt=len(fresh) or len(members) * (version is None),
             verdict=verdict,
             new_tools=tuple(sorted(_tools_of(fresh) - trial.tools_before)),
-            new_tasks=tuple(task.name for task in made.tasks if task.name not in names) if version else (),
+            new_tasks=self._new_tasks(made, version),
             cpu_s=time.process_time() - started_s,
         )
+
+    def _new_tasks(self, made: Described, before: Version | None) -> tuple[str, ...]:
+        """Return the tasks that a version has and the one before had not; none of a home's first."""
+        if before is None:
+            return ()
+        names = {task.name for task in self.lineage.tasks(before.number)}
+        return tuple(task.name for task in made.tasks if task.name not in names)
 
     def _tried(self, old: Mapping[str, str], gone: Sequence[str], fresh: Sequence[Entry], progress: Progress) -> _Trial:
         """Plan with what would be learnt, and judge it where something stood before.

@@ -179,20 +179,26 @@ def find(store: Store, sought: Sought, encoder: Encoder | None = None) -> Found:
     if sought.with_record and (quoting := _quoting(store, others)):
         episodes = _episodes(store, asked | quoting, matching)
         found, others = _with_holders(store, _events(store, {id for id, _ in found} | quoting, ""), wanted, matching)
-    for id in named:
-        if all(id != known for known, _ in found):
-            raise NotFound(f"no event {id!r} in memory; it may have been forgotten already")
+    if missing := [id for id in named if id not in dict(found)]:
+        raise NotFound(f"no event {missing[0]!r} in memory; it may have been forgotten already")
     requests = {entry.demonstration.request for entry in taught}
     n_agreements = len(_agreements(store, {id for id, _ in episodes}, requests, matching))
-    has_words = bool(matching) and sought.with_record
-    sent = Ledger(store).holding(_as_sent([matching]), any_case=True) if has_words else ()
+    sent = _sent_with(store, matching) if sought.with_record else ()
     attached = memories.attached(store, {id for id, _ in found}, lines, facts)
     recorded = tuple(episodes) if sought.with_record else ()
     whole = Found(tuple(taught), tuple(found), recorded, n_agreements, sent, sought.with_record, attached, others)
+    return replace(whole, questions=_questions(store, matching if whole.is_empty else None))
+
+
+def _sent_with(store: Store, matching: str) -> tuple[int, ...]:
+    """The entries of the ledger that hold these words; none without words."""
+    return Ledger(store).holding(_as_sent([matching]), any_case=True) if matching else ()
+
+
+def _questions(store: Store, matching: str | None) -> tuple[tuple[str, str], ...]:
+    """The questions to a teacher that wait: those with these words, or all of them."""
     waiting = outbox.questions(store)
-    if whole.is_empty:
-        waiting = tuple((id, text) for id, text in waiting if matching and _has([text], matching))
-    return replace(whole, questions=waiting)
+    return tuple((id, text) for id, text in waiting if matching is None or (matching and _has([text], matching)))
 
 
 def _remembered(store: Store, sought: Sought, encoder: Encoder | None) -> tuple[set[str], set[tuple[str, int]]]:

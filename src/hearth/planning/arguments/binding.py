@@ -417,6 +417,18 @@ def _without_indices(path: Sequence[str]) -> tuple[str, ...]:
 
 def _fill_choice(index: int, tool: str, parameter: Parameter, filling: _Filling, manners: Manners) -> None:
     """Fill an option or a yes/no: from its own word or a slot, else as demonstrations have it."""
+    if _fill_said_choice(index, tool, parameter, filling):
+        return
+    manner = manners.of(tool, parameter.name)
+    chosen = _shown_choice(manner, filling) if manner is not None else None
+    if chosen is not None:
+        filling.values[index, parameter.name] = chosen
+    elif parameter.is_required:
+        filling.missing.append((tool, parameter.name))
+
+
+def _fill_said_choice(index: int, tool: str, parameter: Parameter, filling: _Filling) -> bool:
+    """Fill an option that the request says; return whether it says one, were it one that cannot be done."""
     for place, token in enumerate(filling.unit.tokens):
         if token.slot is not None:
             rhythm = _rhythm_of(token.slot, parameter.enum)
@@ -425,32 +437,29 @@ def _fill_choice(index: int, tool: str, parameter: Parameter, filling: _Filling,
                 if isinstance(view, str) and view in parameter.enum:
                     filling.values[index, parameter.name] = view
                     filling.take(index, [place])
-                    return
+                    return True
             if views == [rhythm]:  # "every two hours": what was said cannot be done, so nothing else is taken for it
                 filling.missing.append((tool, parameter.name))
-                return
+                return True
         option = next((o for o in (token.word, token.word.removesuffix("s")) if o in parameter.enum), "")
         if option and option not in _NO_CHOICE:
             if option != parameter.default:
                 filling.values[index, parameter.name] = option
             filling.take(index, [place])
-            return
-    manner = manners.of(tool, parameter.name)
-    if manner is None:
-        if parameter.is_required:
-            filling.missing.append((tool, parameter.name))
-        return
+            return True
+    return False
+
+
+def _shown_choice(manner: Manner, filling: _Filling) -> Argument | None:
+    """Return the option that demonstrations take for such words; None for none."""
     best = telling_constant(manner, filling.words)
     if not best:
         odds = kind_odds(manner, filling.words)
         best = max(sorted(odds), key=lambda kind: odds[kind])
     chosen = json.loads(best.removeprefix(CONSTANT)) if best.startswith(CONSTANT) else None
     if chosen in (UP, DOWN) and direction(filling.unit.text) != chosen:
-        chosen = None  # "the greenhouse should be 16 degrees" is no change by 16, however alike such were said
-    if chosen is not None:
-        filling.values[index, parameter.name] = chosen
-    elif parameter.is_required:
-        filling.missing.append((tool, parameter.name))
+        return None  # "the greenhouse should be 16 degrees" is no change by 16, however alike such were said
+    return cast("Argument | None", chosen)
 
 
 _UNITS_OF_RHYTHM = {"daily": "days", "weekly": "weeks", "monthly": "months", "yearly": "years"}

@@ -16,7 +16,7 @@ the alarm code"); a mail that is only a part of what a request asks for.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from hearth.errors import PlanError
@@ -282,21 +282,34 @@ def _of_a_card(plan: Plan, request: str, people: Mapping[str, str]) -> list[Step
         drafts = [len(steps)]
         steps.append(Step(_MAIL, {}, text=request))
     step = steps[drafts[0]]
-    to: list[Argument] = []
-    for one in (name, *(whom if step.tool == _MAIL else ())):
-        if "@" not in one and one not in contact and one not in _SELF:
-            contact[one] = len(steps)
-            steps.append(Step(_CONTACT, {"name": one}, text=step.text))
-        to.append(one if "@" in one or one in _SELF else Ref(contact[one], ("email",)))
+    _, *to = _addresses((name, *(whom if step.tool == _MAIL else ())), contact, steps, step.text)
     told = Ref(contact[name], (field,))
     thing = said[0]
     if not isinstance(step.arguments.get("text"), Ref):
         step = _without_files(_telling(step, told, thing), thing, plan)
     arguments = {**step.arguments, "text": told}
     if step.tool == _MAIL and whom and not _SELF & set(whom):
-        arguments["to"] = to[1:]
+        arguments["to"] = to
     steps[drafts[0]] = step.given(arguments)
     return _without_unused(steps, plan)
+
+
+def _addresses(names: Iterable[str], contact: dict[str, int], steps: list[Step], text: str) -> list[Argument]:
+    """Return where to write to each, looking up in further steps whom no step looks for yet.
+
+    Args:
+        contact: Name → step that looks for them; those looked up are added.
+    """
+    to: list[Argument] = []
+    for one in names:
+        if "@" in one or one in _SELF:
+            to.append(one)
+            continue
+        if one not in contact:
+            contact[one] = len(steps)
+            steps.append(Step(_CONTACT, {"name": one}, text=text))
+        to.append(Ref(contact[one], ("email",)))
+    return to
 
 
 def _written_to(around: tuple[re.Match[str], re.Match[str]], people: Mapping[str, str]) -> list[str]:
