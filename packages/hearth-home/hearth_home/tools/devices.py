@@ -194,7 +194,6 @@ class Devices:
         able = [one for one in self._all if ability is None or ability in ABILITIES[one.kind]]
         if by_key := self._by_key(said, able):
             return by_key
-        words = re.findall(r"\w+", folded(said[:_MAX_CHARS]))
         asked = stems(said[:_MAX_CHARS]) - _SMALL
         exact = [one for one in able if stems(one.name) == asked or stems(f"{one.room} {one.name}") == asked]
         if len(exact) == 1:
@@ -202,10 +201,15 @@ class Devices:
         fitting = [one for one in able if _fits(one, asked)]
         if not fitting and len(able) == 1 and said == _UNNAMED.get(ability or ""):
             return able
-        if len(fitting) <= 1 or _SEVERAL & set(words) or asked <= _MANY:
-            if fitting:
-                return fitting
+        if not fitting:
             raise NotFound(self._none(said, able, ability))
+        return self.chosen(fitting, said)
+
+    def chosen(self, fitting: list[Known], said: str) -> list[Known]:
+        """Those that fit, where one fits or several were meant. Raises: Ambiguous: One was meant."""
+        words = re.findall(r"\w+", folded(said[:_MAX_CHARS]))
+        if len(fitting) == 1 or _SEVERAL & set(words) or stems(said[:_MAX_CHARS]) - _SMALL <= _MANY:
+            return fitting
         alike = len({one.said.casefold() for one in fitting}) < len(fitting)
         names = "; ".join(f"{one.said} [{one.key}]" if alike else one.said for one in fitting[:10])
         raise Ambiguous(f"{len(fitting)} devices fit {said.strip()[:100]!r}: {names}; say which one, or `all`")

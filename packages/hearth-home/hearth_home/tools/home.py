@@ -127,6 +127,20 @@ def _doors(devices: Devices, device: str) -> list[Known]:
     return doors
 
 
+def _entrances(devices: Devices, device: str) -> list[Known]:
+    """Find the doors of that name to let somebody in at. Raises: NotFound. Ambiguous: One that can be locked and one that
+    opens by itself fit alike; no tool chooses which of them opens a home."""
+    doors = _doors(devices, device)
+    exact = [one for one in doors if folded(one.name) in folded(device)]
+    if doors[0].kind == "door" or exact:
+        return doors
+    try:
+        others = [one for one in devices.meant(device, "position") if one.kind == "door"]
+    except NotFound:
+        return doors
+    return devices.chosen([*doors, *others], device) if others else doors
+
+
 def _blinds(devices: Devices, device: str) -> list[Known]:
     """Find the blinds of that name. Raises: ToolError: It is a door: only `unlock_door` opens one."""
     blinds = [one for one in devices.meant(device, "position") if one.kind == "blinds"]
@@ -181,6 +195,7 @@ Speaker = Annotated[str, _able("volume")]
 Heating = Annotated[str, Names(_devices_meant(_heatings))]
 Blinds = Annotated[str, Names(_devices_meant(_blinds))]
 Door = Annotated[str, Names(_devices_meant(_doors))]
+Entrance = Annotated[str, Names(_devices_meant(_entrances))]
 Scene = Annotated[str, Names(_scene_meant)]
 
 # ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -364,11 +379,11 @@ def lock_door(call: CallContext, device: Door = "door") -> list[Device]:
         shut the garage door
     """
     with devices_of(call) as devices:
-        return _put_doors(devices, device, is_locked=True)
+        return _put_doors(devices, _doors(devices, device), is_locked=True)
 
 
 @tool(effect="send", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S)
-def unlock_door(call: CallContext, device: Door) -> list[Device]:
+def unlock_door(call: CallContext, device: Entrance) -> list[Device]:
     """Unlock a door, or open a garage door or gate, so that people can come in.
 
     It counts as something that cannot be taken back: who came in, came in.
@@ -381,14 +396,14 @@ def unlock_door(call: CallContext, device: Door) -> list[Device]:
         let the plumber in at the back door
     """
     with devices_of(call) as devices:
-        return _put_doors(devices, device, is_locked=False)
+        return _put_doors(devices, _entrances(devices, device), is_locked=False)
 
 
-def _put_doors(devices: Devices, device: str, *, is_locked: bool) -> list[Device]:
-    doors = _doors(devices, device)
-    if all(one.kind == "door" for one in doors):
-        return devices.put(doors, position=0 if is_locked else 100)
-    return devices.put(doors, is_locked=is_locked)
+def _put_doors(devices: Devices, doors: Sequence[Known], *, is_locked: bool) -> list[Device]:
+    locks = [one for one in doors if one.kind != "door"]
+    opening = [one for one in doors if one.kind == "door"]
+    done = devices.put(locks, is_locked=is_locked) if locks else []
+    return [*done, *(devices.put(opening, position=0 if is_locked else 100) if opening else [])]
 
 
 @tool(effect="change", answer="{text}", is_idempotent=False, timeout_s=ORDER_S, undo=_set_back, undo_steps=_steps_back)

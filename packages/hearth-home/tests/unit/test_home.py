@@ -102,6 +102,15 @@ def test_one_of_several_is_asked_about(call: CallContext) -> None:
     assert not call.workspace.exists(STATE_FILE)
 
 
+def test_who_says_door_is_asked_which_of_two_to_open(call: CallContext) -> None:
+    with pytest.raises(Ambiguous, match="front door .*garage door"):
+        unlock_door(call, "the door")
+    assert not call.workspace.exists(STATE_FILE)
+    assert [one.state for one in lock_door(call, "the door")] == ["locked"]
+    assert names(unlock_door(call, "front door")) == ["hall/front door"]
+    assert [one.state for one in unlock_door(call, "all doors")] == ["unlocked", "open"]
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "told"),
     [
