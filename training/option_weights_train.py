@@ -1,12 +1,12 @@
-"""Fit how a plan's readings are weighed: `python -m training.option_weights_train` (some fifteen minutes).
+"""Fit how a plan's readings are weighed: `python -m training.option_weights_train` (half an hour; extra `train`).
 
 A conditional logit with one hidden layer over the ways to serve a request: of six tenths of real people's requests
 (right is a way that uses an accepted tool and changes nothing beside; one that asks for what the request does not lack,
 or does not ask for what it lacks, counts less; where no way is right, refusing is right), of each shipped demonstration
 planned without it and its lot, and of requests and demonstrations planned as if a third of the tools were new and
-what they do were nothing that any did, to learn what a tool's own texts are worth. The heads are fitted anew for each
-pair of tenths without what is planned. Writes src/hearth/data/option_weights.json. `alike` stays as given: what reads
-like a demonstration is planned like it.
+what they do were nothing that any did, to learn what a tool's own texts are worth. The heads and the classifier of
+intents are fitted anew for each pair of tenths without what is planned. Writes src/hearth/data/option_weights.json.
+`alike` stays as given: what reads like a demonstration is planned like it.
 """
 
 from __future__ import annotations
@@ -16,17 +16,22 @@ import datetime as dt
 import hashlib
 import json
 import sys
+import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from hearth.agent import shipped_demonstrations
 from hearth.language.reading import Utterance
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.intent_classifier import IntentClassifier
 from hearth.planning.ranking.heads.request_sketch import drawn_cosines
 from hearth.planning.ranking.heads.tool_heads import NOTHING, PROBE, HeadPrior
 from hearth.planning.retrieval.option_odds import ALIKE, READINGS, OptionOdds
@@ -35,6 +40,7 @@ from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
 from hearth.types import Context, Demonstration, Plan, ToolSpec
 from hearth_bench.data.request_corpus import RealRequest, is_held_out
+from training.intent_classifier_train import Lower, taught
 from training.tool_heads_train import (
     Row,
     asked_rows,
@@ -49,6 +55,7 @@ from training.tool_heads_train import (
 PARTS = ((1, 2), (3, 4), (5, 6))
 """Tenths planned together by heads that saw neither; a third of the demonstrations and tools goes with each."""
 N_HIDDEN = 12
+_N_PROCESSES = 2
 SEED = 0
 _NOW = dt.datetime.fromisoformat("2026-11-20T09:30:00+01:00")
 _ASKS_AMISS, _GUESSED = 0.25, 0.25
@@ -56,9 +63,11 @@ _ASKS_AMISS, _GUESSED = 0.25, 0.25
 asking for what it lacks; share of the worth of one that takes a value from a look-up of nothing in particular."""
 _TOOLS_ALONE = 0.3
 """Worth of an option with the tools that were taught and other arguments."""
-_REAL_WEIGHT, _DEMONSTRATION_WEIGHT = 2.0, 3.0
+_EVERY_REAL = 2
+"""One real request of so many is planned: to plan all of them takes half an hour more."""
+_REAL_WEIGHT, _DEMONSTRATION_WEIGHT = 4.0, 3.0
 """Weight of a real person's request, and of a demonstration."""
-_NEW_TOOLS_WEIGHT = 1.0
+_NEW_TOOLS_WEIGHT = 1.5
 """Weight of a request, or a demonstration, planned with new tools among the rest."""
 _EVERY_NEW = 6
 """One request of so many is planned with new tools although it asks for none of them."""
@@ -71,26 +80,8 @@ def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--out", type=Path, default=Path("src/hearth/data/option_weights.json"))
     chosen = options.parse_args()
-    specs, encoder = load_tools(None).specs, MiniLMEncoder.open()
-    asked = requests_to_learn(())
-    shown = list(shipped_demonstrations())
-    heads = Heads(encoder, shown, asked)
-    cases: list[Case] = []
-    for lot, parts in enumerate(PARTS):
-        hidden = frozenset(d.id for d in shown if _lot(d.id) == lot)
-        planner = _planner(encoder, heads.without(parts, hidden), [d for d in shown if d.id not in hidden])
-        cases += [_shown(planner, d, specs, _DEMONSTRATION_WEIGHT) for d in shown if d.id in hidden]
-        planner.add(d for d in shown if d.id in hidden)
-        some = [one for one in asked if any(is_held_out(one, part) for part in parts)]
-        cases += [_asked(planner, one, specs, _REAL_WEIGHT) for one in some]
-        fresh = frozenset(name for name in specs if _lot(name) == lot)  # as if a plug-in had brought them today
-        planner = _planner(encoder, heads.without(parts, fresh=fresh), [d for d in shown if not fresh & _tools(d)])
-        new = [one for number, one in enumerate(some) if set(one.accept) & fresh or number % _EVERY_NEW == lot]
-        cases += [_asked(planner, one, specs, _NEW_TOOLS_WEIGHT) for one in new]
-        cases += [
-            _shown(planner, d, specs, _NEW_TOOLS_WEIGHT) for d in shown if fresh & _tools(d) and len(d.plan.steps) == 1
-        ]
-        print(f"{len(cases):,} requests read", file=sys.stderr)
+    with ProcessPoolExecutor(_N_PROCESSES, get_context("spawn")) as pool:
+        cases = [case for lot in pool.map(cases_of, range(len(PARTS))) for case in lot]
     cases = [case for case in cases if case.worth.any()]
     odds, loss = fit(cases)
     weights = {"linear": odds.linear, "hidden": odds.hidden, "bias": odds.bias, "outer": odds.outer}
@@ -116,6 +107,53 @@ class Case:
     weight: float
     alike: Floats
     """Shape [options]."""
+
+
+def cases_of(lot: int) -> list[Case]:
+    """Return what is planned without one pair of tenths, one lot of the demonstrations, and one of the tools."""
+    torch.set_num_threads(1)
+    parts = PARTS[lot]
+    specs, encoder = load_tools(None).specs, MiniLMEncoder.open()
+    asked = requests_to_learn(())
+    shown = list(shipped_demonstrations())
+    heads = Heads(encoder, shown, asked)
+    hidden = frozenset(d.id for d in shown if _lot(d.id) == lot)
+    with tempfile.TemporaryDirectory() as folder:
+        classifier = heads.classifier_without(parts, hidden, Path(folder))
+        planner = RecallPlanner(encoder, prior=heads.without(parts, hidden), classifier=classifier)
+        planner.add(d for d in shown if d.id not in hidden)
+        cases = [_shown(planner, d, specs, _DEMONSTRATION_WEIGHT) for d in shown if d.id in hidden]
+        print(f"lot {lot}: {len(cases):,} requests read", file=sys.stderr)
+        planner.add(d for d in shown if d.id in hidden)
+        some = [one for one in asked if any(is_held_out(one, part) for part in parts)][::_EVERY_REAL]
+        cases += [_asked(planner, one, specs, _REAL_WEIGHT) for one in some]
+        print(f"lot {lot}: {len(cases):,} requests read", file=sys.stderr)
+        fresh = frozenset(name for name in specs if _lot(name) == lot)  # as if a plug-in had brought them today
+        before = _BeforeNewTools(classifier, fresh)
+        planner = RecallPlanner(encoder, prior=heads.without(parts, fresh=fresh), classifier=before)
+        planner.add(d for d in shown if not fresh & _tools(d))
+        new = [one for number, one in enumerate(some) if set(one.accept) & fresh or number % _EVERY_NEW == lot]
+        cases += [_asked(planner, one, specs, _NEW_TOOLS_WEIGHT) for one in new]
+        singles = [d for d in shown if fresh & _tools(d) and len(d.plan.steps) == 1]
+        cases += [_shown(planner, d, specs, _NEW_TOOLS_WEIGHT) for d in singles]
+    print(f"lot {lot}: {len(cases):,} requests read", file=sys.stderr)
+    return cases
+
+
+class _BeforeNewTools(IntentClassifier):
+    """A classifier as if some tools had not been there: who asked for one of them asked for nothing that any did."""
+
+    def __init__(self, whole: IntentClassifier, fresh: Collection[str]) -> None:
+        self._whole = whole
+        self.outputs = tuple(name for name in whole.outputs if name not in fresh)
+        self._kept = [whole.outputs.index(name) for name in self.outputs]
+        self._nothing = [k for k, name in enumerate(whole.outputs) if name == NOTHING or name in fresh]
+
+    def scores(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        said = self._whole.scores(texts)
+        found: NDArray[np.float32] = said[:, self._kept]
+        found[:, self.outputs.index(NOTHING)] = np.logaddexp.reduce(said[:, self._nothing], axis=1)
+        return found
 
 
 class Heads:
@@ -146,15 +184,16 @@ class Heads:
         nothing = np.zeros(0, dtype=np.float32)
         return HeadPrior(outputs, weights, nothing, self._projection, self._phases, self._probe)
 
+    def classifier_without(self, parts: Collection[int], hidden: Collection[str], cache: Path) -> IntentClassifier:
+        """Return the classifier that never saw some tenths of the requests, nor some demonstrations."""
+        rows = list(enumerate(zip(self._rows, self._tenths)))
+        kept = [k for k, (row, tenth) in rows if tenth not in parts and row.id not in hidden]
+        seen = [self._rows[k] for k in kept]
+        return taught(seen, Lower([row.form for row in seen]), range(len(kept)), self._outputs).opened(cache)
+
 
 def _tenth_of(one: RealRequest) -> int:
     return next((part for pair in PARTS for part in pair if is_held_out(one, part)), 0)
-
-
-def _planner(encoder: MiniLMEncoder, prior: HeadPrior, shown: Iterable[Demonstration]) -> RecallPlanner:
-    planner = RecallPlanner(encoder, prior=prior)
-    planner.add(shown)
-    return planner
 
 
 def _tools(demonstration: Demonstration) -> set[str]:

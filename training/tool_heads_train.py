@@ -32,7 +32,7 @@ from hearth.language.values.slots import find_slots
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.alignment import explain, form_of, tokens_of
 from hearth.planning.ranking.heads.request_sketch import drawn_cosines, request_features
-from hearth.planning.ranking.heads.tool_heads import NOTHING, PROBE, TALK, HeadPrior
+from hearth.planning.ranking.heads.tool_heads import CLASSIFIER_SHARE, LOGITS, NOTHING, PROBE, TALK, HeadPrior
 from hearth.planning.retrieval.episodic_index import leaves_of
 from hearth.types import Context, Demonstration
 from hearth_bench.data.request_corpus import RealRequest, is_held_out, read_real_requests
@@ -41,8 +41,6 @@ from hearth_bench.data.typing_slips import with_slips
 SEED = 0
 _RIDGE = 0.3
 _N_STEPS, _STEP = 250, 0.05
-_LOGITS = 10.0
-"""Log-odds that count as 1: about the score of what is meant, once the logistic regression is sure of it."""
 _MISTYPED_SHARE = 0.4
 _SHOWN_WEIGHT = 1.0
 """Weight of a demonstration beside a real person's request. At 2.5 one in fifty more of new ones goes to its tool, and
@@ -90,7 +88,7 @@ def main() -> None:
         "ridge": _RIDGE,
         "n_rows": len(rows),
         "counts": counts,
-        "data": {path.name: _hash(path) for path in sorted(folder.glob("*.jsonl"))},
+        "data": {path.name: hash_of(path) for path in sorted(folder.glob("*.jsonl"))},
         "command": "python -m training.tool_heads_train",
     }
     packed = factor[np.tril_indices(len(factor))].astype(np.float32)
@@ -155,21 +153,28 @@ def _row_of(asked: RealRequest) -> Row:
     return Row(form_of(asked.text, tokens), tuple(token.word for token in tokens), outputs, is_shared=False)
 
 
+def right_outputs(rows: Sequence[Row], outputs: Sequence[str]) -> tuple[Floats, NDArray[np.bool_], Floats]:
+    """Return what is right for rows, shape [rows, outputs], whether all of it is meant together, and how much each row
+    counts: less where its output has many."""
+    place = {name: index for index, name in enumerate(outputs)}
+    right = np.zeros((len(rows), len(outputs)), dtype=np.float32)
+    for index, row in enumerate(rows):
+        right[index, [place[name] for name in row.outputs]] = 1 / len(row.outputs)
+    importance = right @ right.sum(axis=0) ** -0.5
+    importance /= importance.mean()
+    importance[[bool(row.id) for row in rows]] *= _SHOWN_WEIGHT
+    return right, np.array([row.is_shared for row in rows]), importance
+
+
 def fitted(features: Floats, rows: Sequence[Row], outputs: Sequence[str]) -> tuple[Floats, Floats, dict[str, int]]:
     """Return weights, the Gram matrix with its ridge, and how many rows each output has.
 
     A multinomial logistic regression: of several outputs of which one is meant, their sum is made likely. Rows of an
     output that has many count less each. Adam (Kingma & Ba 2015) over all rows at once, with a step that falls as a
-    cosine; the weights are then made small enough for scores of about 0 to 1.
+    cosine; the weights are then made small enough for scores of about 0 to 1, and for what the classifier adds.
     """
-    place = {name: index for index, name in enumerate(outputs)}
-    right = np.zeros((len(rows), len(outputs)), dtype=np.float32)
-    for index, row in enumerate(rows):
-        right[index, [place[name] for name in row.outputs]] = 1 / len(row.outputs)
-    is_shared = np.array([row.is_shared for row in rows])[:, None]
-    importance = right @ right.sum(axis=0) ** -0.5
-    importance /= importance.mean()
-    importance[[bool(row.id) for row in rows]] *= _SHOWN_WEIGHT
+    right, shared, importance = right_outputs(rows, outputs)
+    is_shared = shared[:, None]
     weights = np.zeros((features.shape[1], len(outputs)), dtype=np.float32)
     mean, square = np.zeros_like(weights), np.zeros_like(weights)
     for step in range(1, _N_STEPS + 1):
@@ -188,10 +193,12 @@ def fitted(features: Floats, rows: Sequence[Row], outputs: Sequence[str]) -> tup
     gram: Floats = ((features * importance[:, None]).T @ features).astype(np.float32)
     gram[np.diag_indices_from(gram)] += _RIDGE
     counts = Counter(outputs[index] for index in wanted.argmax(axis=1))
-    return (weights / _LOGITS).astype(np.float32), gram, {name: counts[name] for name in outputs}
+    weights *= (1 - CLASSIFIER_SHARE) / LOGITS
+    return weights.astype(np.float32), gram, {name: counts[name] for name in outputs}
 
 
-def _hash(path: Path) -> str:
+def hash_of(path: Path) -> str:
+    """Return a file's SHA-256."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

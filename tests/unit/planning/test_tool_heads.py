@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hearth.models.intent_classifier import IntentClassifier
 from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.ranking.heads.request_sketch import N_SKETCH, request_features
-from hearth.planning.ranking.heads.tool_heads import NOTHING, PROBE, HeadPrior, ToolHeads, read_prior, shipped_prior
+from hearth.planning.ranking.heads.tool_heads import (
+    CLASSIFIER_SHARE,
+    LOGITS,
+    NOTHING,
+    PROBE,
+    HeadPrior,
+    Said,
+    ToolHeads,
+    read_prior,
+    shipped_prior,
+)
 
 DIM = 6
 TEXTS = ("turn on the lamp", "switch the lamp off", "remind me <time>", "play some jazz", "what time is it", "thanks")
@@ -22,16 +34,20 @@ def vectors_of(texts: tuple[str, ...]) -> np.ndarray:
     return HashEncoder(DIM).encode(texts).astype(np.float32)
 
 
+def as_said(*texts: str) -> Said:
+    return Said(texts, vectors_of(texts), [text.split() for text in texts])
+
+
 def taught(order: list[int], heads: ToolHeads | None = None) -> ToolHeads:
     heads = heads or ToolHeads(DIM, None)
     for k in order:
         targets = [(TOOLS[k],) if TOOLS[k] else ()]
-        heads.teach([f"d{k}"], vectors_of((TEXTS[k],)), [TEXTS[k].split()], targets)
+        heads.teach([f"d{k}"], as_said(TEXTS[k]), targets)
     return heads
 
 
 def said(heads: ToolHeads, text: str) -> dict[str, float]:
-    return dict(heads.scores(vectors_of((text,)), [text.split()])[0])
+    return dict(heads.scores(as_said(text))[0])
 
 
 def made_prior(factor: np.ndarray, weights: np.ndarray) -> HeadPrior:
@@ -67,7 +83,7 @@ def test_order_does_not_count_and_what_is_forgotten_was_never_seen(order: list[i
 
 def test_a_row_taught_again_replaces_the_older_one() -> None:
     heads = taught([0, 1])
-    heads.teach(["d0"], vectors_of((TEXTS[0],)), [TEXTS[0].split()], [("turn_off",)])
+    heads.teach(["d0"], as_said(TEXTS[0]), [("turn_off",)])
     assert "turn_on" not in said(heads, TEXTS[0])
 
 
@@ -103,7 +119,7 @@ def test_home_beside_a_prior_equals_one_ridge_over_both() -> None:
     spread = draw.uniform(0.5, 1.5, rows.shape[1])
     weights = draw.standard_normal((rows.shape[1], 2)).astype(np.float32) / 10
     heads = ToolHeads(DIM, made_prior(np.diag(spread).astype(np.float32), weights))
-    heads.teach(["a", "b"], vectors_of(here), [t.split() for t in here], [("turn_on",), ("set_brightness",)])
+    heads.teach(["a", "b"], as_said(*here), [("turn_on",), ("set_brightness",)])
     importance, gram = 12.0, np.diag(spread**-2)  # of a demonstration of this home; what the prior was solved with
     before = np.hstack([weights, np.zeros((len(weights), 1))])
     known = rows @ before  # where the prior says more than a target asks for, there is nothing to learn
@@ -121,7 +137,7 @@ def test_more_rows_than_numbers_are_solved_the_other_way_round() -> None:
     heads = ToolHeads(DIM, None)
     n = 1 + DIM + N_SKETCH + 5
     texts = tuple(f"word{k} lamp" for k in range(n))
-    heads.teach([str(k) for k in range(n)], vectors_of(texts), [t.split() for t in texts], [("turn_on",)] * n)
+    heads.teach([str(k) for k in range(n)], as_said(*texts), [("turn_on",)] * n)
     assert said(heads, "word3 lamp")["turn_on"] == pytest.approx(1, abs=0.05)
 
 
@@ -130,12 +146,47 @@ def test_what_the_prior_knows_better_than_a_lesson_is_not_pulled_back() -> None:
     row = request_features(vectors_of(("light on",)), [["light", "on"]], *cosines)[0]
     weights = np.stack([1.5 * row, -0.5 * row], axis=1).astype(np.float32) / float(row @ row)
     heads = ToolHeads(DIM, made_prior(np.eye(len(row), dtype=np.float32), weights))
-    heads.teach(["a"], vectors_of(("light on",)), [["light", "on"]], [("turn_on",)])
+    heads.teach(["a"], as_said("light on"), [("turn_on",)])
     assert said(heads, "light on") == pytest.approx({"turn_on": 1.5, NOTHING: -0.5}, abs=1e-5)
-    heads.teach(["a"], vectors_of(("light on",)), [["light", "on"]], [("open_door",)])
+    heads.teach(["a"], as_said("light on"), [("open_door",)])
     scores = said(heads, "light on")
     assert scores["open_door"] > 0.8
     assert scores["turn_on"] < 0.2
+
+
+class Says(IntentClassifier):
+    """Says the same of every text."""
+
+    def __init__(self, **log_odds: float) -> None:
+        self.outputs = tuple(log_odds)
+        self._log_odds = np.array(list(log_odds.values()), dtype=np.float32)
+
+    def scores(self, texts: Sequence[str]) -> np.ndarray:
+        return np.tile(self._log_odds, (len(texts), 1))
+
+
+def heads_beside(classifier: IntentClassifier | None) -> ToolHeads:
+    dim = 1 + DIM + N_SKETCH
+    return ToolHeads(DIM, made_prior(np.eye(dim, dtype=np.float32), np.zeros((dim, 2), dtype=np.float32)), classifier)
+
+
+def test_what_the_classifier_says_is_added_to_the_tools_that_the_prior_knows() -> None:
+    scores = said(heads_beside(Says(turn_on=LOGITS, of_another_home=LOGITS)), "light on")
+    assert scores == pytest.approx({"turn_on": CLASSIFIER_SHARE, NOTHING: 0.0})
+
+
+@pytest.mark.parametrize("log_odds", [-4.0, 0.0, 4.0, 16.0])
+def test_a_lesson_is_learnt_whatever_the_classifier_says(log_odds: float) -> None:
+    heads = heads_beside(Says(turn_on=log_odds))
+    before = said(heads, "light on")
+    heads.teach(["a"], as_said("light on"), [("open_door",)])
+    scores = said(heads, "light on")
+    assert scores["open_door"] > 0.9
+    assert scores["turn_on"] < 0.2
+    (without,) = heads.scores(as_said("light on"), ["a"])
+    assert without == pytest.approx(before, abs=1e-5)
+    heads.forget(["a"])
+    assert said(heads, "light on") == before
 
 
 def test_a_prior_of_another_encoder_does_not_fit() -> None:

@@ -26,18 +26,29 @@ _N_HEADS = 12
 class LowRankEncoder(nn.Module):  # type: ignore[misc, unused-ignore]
     """Computes states of padded rows of tokens; learns low-rank changes to every matrix, and norms and biases."""
 
-    def __init__(self, weights: Mapping[str, Array], rank: int, precision: torch.dtype = torch.bfloat16) -> None:
+    def __init__(
+        self,
+        weights: Mapping[str, Array],
+        rank: int,
+        precision: torch.dtype = torch.bfloat16,
+        layers: range = range(N_LAYERS),
+    ) -> None:
         """Make the encoder from the weights of `models.encoder.lora_encoder.load_weights`.
 
         Args:
             precision: Of products; a processor without half-precision arithmetic is ten times as fast in `float32`.
+            layers: Those that are run and changed. Where the first are left out, `forward` takes the states that they
+                give in place of embeddings.
         """
         super().__init__()
         self._precision = precision
+        self._layers = layers
+        first = "embeddings." if layers.start == 0 else "no embeddings"
+        ours = tuple(f"encoder.layer.{layer}." for layer in layers)
         self._frozen: dict[str, Tensor] = {}
         self.low = nn.ParameterDict()
         self.plain = nn.ParameterDict()
-        for name in MATRICES:
+        for name in (name for name in MATRICES if name.startswith(ours)):
             matrix = torch.tensor(np.array(weights[f"{name}.weight"]))
             self._frozen[name] = matrix.to(precision)
             down = torch.empty(rank, matrix.shape[1])
@@ -45,8 +56,8 @@ class LowRankEncoder(nn.Module):  # type: ignore[misc, unused-ignore]
             self.low[_key(f"{name}.down")] = nn.Parameter(down)
             self.low[_key(f"{name}.up")] = nn.Parameter(torch.zeros(matrix.shape[0], rank))
         for name, value in weights.items():
-            is_norm = "LayerNorm" in name and name.startswith(("encoder.", "embeddings."))
-            if is_norm or (name.startswith("encoder.") and name.endswith(".bias")):
+            is_norm = "LayerNorm" in name and name.startswith((*ours, first))
+            if is_norm or (name.startswith(ours) and name.endswith(".bias")):
                 self.plain[_key(name)] = nn.Parameter(torch.tensor(np.array(value)))
 
     def forward(self, embedded: Tensor, is_there: Tensor) -> Tensor:
@@ -56,10 +67,10 @@ class LowRankEncoder(nn.Module):  # type: ignore[misc, unused-ignore]
             embedded: Word + place + segment vectors, shape [rows, tokens, 384].
             is_there: False at padding, shape [rows, tokens].
         """
-        x = self._norm(embedded, "embeddings.LayerNorm")
+        x = self._norm(embedded, "embeddings.LayerNorm") if self._layers.start == 0 else embedded.to(self._precision)
         is_padding = ~is_there[:, None, None, :]
         n, m, _ = x.shape
-        for layer in range(N_LAYERS):
+        for layer in self._layers:
             name = f"encoder.layer.{layer}"
             query, key, value = (
                 self._linear(x, f"{name}.attention.self.{part}").view(n, m, _N_HEADS, -1).transpose(1, 2)

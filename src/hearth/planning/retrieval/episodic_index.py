@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from hearth.formats.plan_json import plan_from_json, plan_to_json
 from hearth.language.text.thesaurus import all_concepts
+from hearth.models.intent_classifier import IntentClassifier, shipped_classifier
 from hearth.planning.adaptation.word_alignment import POLITE, words_of
 from hearth.planning.arguments.alignment import (
     LESSON_VERSION,
@@ -34,7 +35,7 @@ from hearth.planning.arguments.alignment import (
     lesson_to_json,
 )
 from hearth.planning.ranking.heads.taken_heads import prior_in, read_taken
-from hearth.planning.ranking.heads.tool_heads import HeadPrior, ToolHeads, shipped_prior, shipped_tools
+from hearth.planning.ranking.heads.tool_heads import HeadPrior, Said, ToolHeads, shipped_prior, shipped_tools
 from hearth.planning.retrieval.similarity import Likeness
 from hearth.protocols import Encoder
 from hearth.storage.database import Store
@@ -69,10 +70,17 @@ class Row:
 class Remembered:
     """Demonstrations searchable by similarity. Not thread-safe for writing."""
 
-    def __init__(self, encoder: Encoder, store: Store | None, prior: HeadPrior | None = None) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        store: Store | None,
+        prior: HeadPrior | None = None,
+        classifier: IntentClassifier | None = None,
+    ) -> None:
         self.likeness = Likeness(encoder)
         self._encoder = encoder
         self._prior = prior
+        self._classifier = classifier
         self.rows: list[Row] = []
         self._store = store
         self._sources: dict[str, str] = {}
@@ -414,9 +422,9 @@ class Remembered:
         """Return the tools of a demonstration's plan, in order. Raises: KeyError: It is not remembered."""
         return self.rows[self.place_of(id)].tools
 
-    def meant(self, vectors: NDArray[np.float32], words: Sequence[Sequence[str]]) -> list[Mapping[str, float]]:
+    def meant(self, said: Said) -> list[Mapping[str, float]]:
         """Return how much the heads find each tool meant by requests."""
-        return self.heads().scores(vectors, words, [_key(row) for _, row in self._rows_left_out()])
+        return self.heads().scores(said, [_key(row) for _, row in self._rows_left_out()])
 
     def digest(self) -> str:
         """Return a SHA-256 of all that plans, weights and forms; the order of learning does not matter."""
@@ -443,7 +451,8 @@ class Remembered:
         if self._heads is None:
             prior = self._prior or self._joined_heads() or shipped_prior()
             is_fit = prior is not None and prior.fits(self._encoder)
-            self._heads = ToolHeads(self._encoder.dim, prior if is_fit else None)
+            classifier = self._classifier or shipped_classifier() if is_fit else None
+            self._heads = ToolHeads(self._encoder.dim, prior if is_fit else None, classifier)
             self._teach(range(len(self.rows)))
         return self._heads
 
@@ -466,11 +475,10 @@ class Remembered:
         ]
         if chosen:
             self.fetch(self.rows[k].id for k in chosen)
-            words = [self.lesson(self.rows[k]).words for k in chosen]
+            lessons = [self.lesson(self.rows[k]) for k in chosen]
             vectors = self._plain[chosen].astype(np.float32)
-            self._heads.teach(
-                [_key(self.rows[k]) for k in chosen], vectors, words, [self.rows[k].leaves for k in chosen]
-            )
+            said = Said([one.plain for one in lessons], vectors, [one.words for one in lessons])
+            self._heads.teach([_key(self.rows[k]) for k in chosen], said, [self.rows[k].leaves for k in chosen])
 
     def is_owners(self, place: int) -> bool:
         """Return whether the owner taught a row: a correction."""

@@ -25,6 +25,7 @@ from hearth.language.acts.clauses import with_denials
 from hearth.language.reading import Utterance
 from hearth.language.text.spelling import words_in_text
 from hearth.models.encoder.sentence_encoder import TokenEncoder
+from hearth.models.intent_classifier import IntentClassifier
 from hearth.planning.adaptation.case_adaptation import rarity_of
 from hearth.planning.adaptation.owner_macros import CONFIDENCE, OWNERS, Conventions
 from hearth.planning.adaptation.repeat_planner import (
@@ -36,13 +37,13 @@ from hearth.planning.adaptation.repeat_planner import (
     said_again,
     words_in,
 )
-from hearth.planning.arguments.alignment import tokens_of
+from hearth.planning.arguments.alignment import form_of, tokens_of
 from hearth.planning.arguments.binding import Unit
 from hearth.planning.arguments.context_counts import Manners
 from hearth.planning.arguments.span_scores import HeardWords
 from hearth.planning.dialogue.clarification import question_about
 from hearth.planning.plan_steps import shifted
-from hearth.planning.ranking.heads.tool_heads import NOTHING, TALK, HeadPrior
+from hearth.planning.ranking.heads.tool_heads import NOTHING, TALK, HeadPrior, Said
 from hearth.planning.retrieval.asides import is_aside
 from hearth.planning.retrieval.episodic_index import Remembered
 from hearth.planning.retrieval.plan_assembly import (
@@ -119,6 +120,7 @@ class RecallPlanner:
         store: Store | None = None,
         cache: Path | None = None,
         prior: HeadPrior | None = None,
+        classifier: IntentClassifier | None = None,
     ) -> None:
         """Use the demonstrations in `store`.
 
@@ -126,8 +128,9 @@ class RecallPlanner:
             store: Where demonstrations are kept; None keeps them in memory only.
             cache: Folder for the forms of tool texts; None makes them anew at each start.
             prior: What the heads know before anything is taught; None for what ships.
+            classifier: What is said of intents beside it; None for what ships.
         """
-        self.remembered = Remembered(encoder, store, prior)
+        self.remembered = Remembered(encoder, store, prior, classifier)
         self._encoder = encoder
         self._sequences: TaughtSequences | None = None
         self._cache = cache
@@ -256,8 +259,7 @@ class RecallPlanner:
     def nothing_meant(self, said: Utterance) -> float:
         """Return how much a request is one that no tool serves, such as a question about the world; about 0 to 1."""
         units, forms = self._units(said)
-        vectors = self.remembered.likeness.vectors_in(forms[:1])
-        scores = self.remembered.heads().scores(vectors, [units[0].words])[0]
+        scores = self.remembered.heads().scores(self._as_said(units[:1], forms[:1]))[0]
         return max(scores.get(NOTHING, 0.0), scores.get(TALK, 0.0))
 
     def readings(self, said: Utterance, tools: Mapping[str, ToolSpec], found: Plan | Refusal) -> list[Plan | Refusal]:
@@ -302,13 +304,15 @@ class RecallPlanner:
         return units, self.remembered.likeness.of_requests([text] * len(units), [unit.tokens for unit in units])
 
     def _proposal(self, units: Sequence[Unit], forms: NDArray[np.float32], offered: Offered) -> Proposal:
-        words = [unit.words for unit in units]
-        ballot = Ballot(self.remembered, offered, self._usable_rows(offered), forms, words)
-        return Proposal(ballot, units, offered, self._manners, self._own_sequences(words, forms, offered))
+        said = self._as_said(units, forms)
+        ballot = Ballot(self.remembered, offered, self._usable_rows(offered), forms, said)
+        return Proposal(ballot, units, offered, self._manners, self._own_sequences(said, offered))
 
-    def _own_sequences(
-        self, words: Sequence[Sequence[str]], forms: NDArray[np.float32], offered: Offered
-    ) -> OwnSequences:
+    def _as_said(self, units: Sequence[Unit], forms: NDArray[np.float32]) -> Said:
+        vectors = self.remembered.likeness.vectors_in(forms)
+        return Said([form_of(one.text, one.tokens) for one in units], vectors, [one.words for one in units])
+
+    def _own_sequences(self, said: Said, offered: Offered) -> OwnSequences:
         """Return the likely sequences of tools that this home alone was taught, where enough of that are sequences."""
         own = self.remembered.of_own_tools()
         if sum(len(row.tools) > 1 for row in own.values()) < _LEAST_SEQUENCES:
@@ -318,7 +322,7 @@ class RecallPlanner:
             from hearth.planning.retrieval.taught_sequences import TaughtSequences  # the ranker; most homes need none
 
             self._sequences = TaughtSequences(self.remembered, self._encoder)
-        return self._sequences.ranked(self.remembered.likeness.vectors_in(forms), words, offered.tools)
+        return self._sequences.ranked(said.vectors, said.words, offered.tools)
 
     def _near(self, said: Utterance, form: NDArray[np.float32]) -> list[tuple[Demonstration, NDArray[np.float32]]]:
         """Return the owner's demonstrations near a request; none for one about a record of the last answer."""

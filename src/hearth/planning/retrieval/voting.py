@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hearth.formats.plan_validation import canonical, fits
 from hearth.planning.arguments.alignment import LessonStep, Result, Several, Source
-from hearth.planning.ranking.heads.tool_heads import NOTHING, TALK
+from hearth.planning.ranking.heads.tool_heads import NOTHING, TALK, Said
 from hearth.planning.retrieval.episodic_index import Remembered, leaves_of
 from hearth.planning.retrieval.tool_index import Offered
 from hearth.types import TYPE_NAMES, Parameter, ToolSpec
@@ -97,7 +97,7 @@ class Ballot:
         offered: Offered,
         usable: NDArray[np.bool_],
         forms: NDArray[np.float32],
-        words: Sequence[Sequence[str]],
+        said: Said,
     ) -> None:
         self._remembered = remembered
         self._offered = offered
@@ -105,7 +105,7 @@ class Ballot:
         self._demonstrations = remembered.likenesses(forms)
         self._examples = offered.example_forms @ forms.T
         self._texts = offered.forms @ forms.T
-        self._meant = remembered.meant(remembered.likeness.vectors_in(forms), words)
+        self._meant = remembered.meant(said)
 
     def candidates(self, unit: int, words: tuple[str, ...], *, is_long: bool, may_refer: bool) -> list[Candidate]:
         """Return the best ways to serve one unit, best first; one of them may be to refuse.

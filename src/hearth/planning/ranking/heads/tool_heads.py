@@ -11,6 +11,9 @@ the mean of a Gaussian prior at W0 with covariance P after seeing these rows. Wh
 there is nothing to learn, so that what is known well is not pulled back. It is solved anew from the rows that stand, in
 the order of their keys, so forgetting one leaves, to the last bit, what never having seen it leaves.
 
+What the shipped classifier of intents says of a request (`models.intent_classifier`) is added beforehand: it is the
+mean function, which no home changes, and what homes teach is what that and W0 together still lack.
+
 Covered: tools that people asked for, or that were taught here. Not covered: a tool that nobody taught; its own texts
 speak for it elsewhere.
 
@@ -33,6 +36,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
+from hearth.models.intent_classifier import IntentClassifier
 from hearth.planning.ranking.heads.request_sketch import N_SKETCH, request_features
 from hearth.protocols import Encoder
 
@@ -47,6 +51,10 @@ _OWN_WEIGHT = 12.0
 """Importance of a demonstration of this home beside one request of the prior."""
 _RIDGE = 0.5
 """Ridge where there is no prior."""
+CLASSIFIER_SHARE = 0.6
+"""Share of the classifier's log-odds in a score beside those of the weights."""
+LOGITS = 10.0
+"""Log-odds that count as 1: about the score of what is meant, once a classifier is sure of it."""
 
 Floats = NDArray[np.float32]
 
@@ -149,14 +157,36 @@ def shipped_tools() -> frozenset[str]:
     return frozenset(prior.outputs) if prior is not None else frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Requests or clauses, as the heads see them."""
+
+    forms: Sequence[str]
+    """Their words, stand-ins for values (`planning.arguments.alignment.form_of`)."""
+    vectors: Floats
+    """Sentence vectors of the forms, shape [n, encoder dim]."""
+    words: Sequence[Sequence[str]]
+    """Per form the words in lower case, values as `<kind>`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Taught:
+    features: Floats
+    beforehand: Floats
+    """What the classifier says of it, shape [the prior's outputs]."""
+    targets: tuple[str, ...]
+
+
 class ToolHeads:
     """Heads over one prior, or none, and what is taught here. Not thread-safe."""
 
-    def __init__(self, encoder_dim: int, prior: HeadPrior | None) -> None:
+    def __init__(self, encoder_dim: int, prior: HeadPrior | None, classifier: IntentClassifier | None = None) -> None:
+        """Args: classifier: What it says is added; None where there is no prior."""
         self._prior = prior
+        self._classifier = classifier
         self._projection = prior.projection if prior else np.zeros((encoder_dim, 0), dtype=np.float32)
         self._phases = prior.phases if prior else np.zeros(0, dtype=np.float32)
-        self._rows: dict[str, tuple[Floats, tuple[str, ...]]] = {}
+        self._rows: dict[str, _Taught] = {}
         self._solved: tuple[dict[str, int], Floats] | None = None
         self._reach: tuple[dict[str, int], Floats, Floats] | None = None
         """Per key its row; how far an error of each row moves the weights, shape [dim, rows]; what each row lacks with
@@ -168,19 +198,15 @@ class ToolHeads:
         """Return whether what ships is known already, so that only what is taught at home has to be added."""
         return self._prior is not None
 
-    def teach(
-        self, keys: Sequence[str], vectors: Floats, words: Sequence[Sequence[str]], targets: Sequence[Sequence[str]]
-    ) -> None:
+    def teach(self, keys: Sequence[str], said: Said, targets: Sequence[Sequence[str]]) -> None:
         """Add rows; one with a known key replaces the older one.
 
         Args:
-            vectors: Sentence vectors, shape [n, encoder dim].
-            words: Per row the words, values as `<kind>`.
             targets: Per row the tools that were meant; none for nothing.
         """
-        features = request_features(vectors, words, self._projection, self._phases)
-        for key, row, tools in zip(keys, features, targets):
-            self._rows[key] = (row, tuple(dict.fromkeys(tools)) or (NOTHING,))
+        rows = zip(keys, self._features(said), self._beforehand(said.forms), targets)
+        for key, row, beforehand, tools in rows:
+            self._rows[key] = _Taught(row, beforehand, tuple(dict.fromkeys(tools)) or (NOTHING,))
         self._solved = self._reach = None
 
     def forget(self, keys: Iterable[str]) -> None:
@@ -189,23 +215,36 @@ class ToolHeads:
             self._rows.pop(key, None)
         self._solved = self._reach = None
 
-    def scores(
-        self, vectors: Floats, words: Sequence[Sequence[str]], without: Collection[str] = ()
-    ) -> list[Mapping[str, float]]:
+    def scores(self, said: Said, without: Collection[str] = ()) -> list[Mapping[str, float]]:
         """Return for each request how much every output is meant, about 0 to 1.
 
         Args:
             without: Keys of rows that are left out: the scores are those of heads that were never taught them.
         """
         place, weights = self.solved()
-        features = request_features(vectors, words, self._projection, self._phases)
-        said = features @ weights
+        features = self._features(said)
+        found = features @ weights
+        beforehand = self._beforehand(said.forms)
+        found[:, : beforehand.shape[1]] += beforehand
         if gone := sorted(self._rows.keys() & set(without)):
-            said = said - self._told_by(gone, features)
-            others = {name for key, (_, targets) in self._rows.items() if key not in gone for name in targets}
+            found = found - self._told_by(gone, features)
+            others = {name for key, row in self._rows.items() if key not in gone for name in row.targets}
             known = others | set(self._prior.outputs if self._prior else ())
             place = {name: index for name, index in place.items() if name in known}
-        return [{name: float(row[index]) for name, index in place.items()} for row in said]
+        return [{name: float(row[index]) for name, index in place.items()} for row in found]
+
+    def _features(self, said: Said) -> Floats:
+        return request_features(said.vectors, said.words, self._projection, self._phases)
+
+    def _beforehand(self, forms: Sequence[str]) -> Floats:
+        """Return what the classifier adds, shape [n, the prior's outputs]."""
+        outputs = self._prior.outputs if self._prior is not None else ()
+        found = np.zeros((len(forms), len(outputs)), dtype=np.float32)
+        if self._classifier is not None:
+            shared = [k for k, name in enumerate(outputs) if name in self._classifier.outputs]
+            theirs = [self._classifier.outputs.index(outputs[k]) for k in shared]
+            found[:, shared] = self._classifier.scores(forms)[:, theirs] * (CLASSIFIER_SHARE / LOGITS)
+        return found
 
     def solved(self) -> tuple[dict[str, int], Floats]:
         """Return the column of each output, and the weights, shape [dim, outputs]."""
@@ -218,39 +257,41 @@ class ToolHeads:
         if self._reach is None:
             place, weights = self.solved()
             stood = sorted(self._rows)
-            rows = np.stack([self._rows[key][0] for key in stood])
+            rows = np.stack([self._rows[key].features for key in stood])
             lacking = self._targets(stood, place) - rows @ weights
             reach = self._correction(rows, np.eye(len(stood)))
             self._reach = {key: index for index, key in enumerate(stood)}, reach, lacking.astype(np.float32)
         index, reach, lacking = self._reach
         gone = [index[key] for key in keys]
-        rows = np.stack([self._rows[key][0] for key in keys])
+        rows = np.stack([self._rows[key].features for key in keys])
         left = np.eye(len(gone)) - rows @ reach[:, gone]
         told: Floats = (features @ reach[:, gone]) @ np.linalg.solve(left, lacking[gone])
         return told
 
     def _targets(self, keys: Sequence[str], place: Mapping[str, int]) -> NDArray[np.float64]:
-        """Return what rows should score, shape [rows, outputs]: what was meant and nothing else, or as the prior says
-        where that is surer."""
+        """Return what the weights should say of rows, shape [rows, outputs], so that with what is said beforehand it is
+        what was meant and nothing else, or as the prior says where that is surer."""
         wanted = np.zeros((len(keys), len(place)), dtype=np.float64)
         for index, key in enumerate(keys):
-            targets = self._rows[key][1]
+            targets = self._rows[key].targets
             for name in targets:
                 wanted[index, place[name]] = 1 / len(targets)
         if self._prior is not None and keys:
-            known = np.stack([self._rows[key][0] for key in keys]) @ self._prior.weights
+            beforehand = np.stack([self._rows[key].beforehand for key in keys])
+            known = np.stack([self._rows[key].features for key in keys]) @ self._prior.weights + beforehand
             n = known.shape[1]
             wanted[:, :n] = np.where(wanted[:, :n] > 0, np.maximum(wanted[:, :n], known), np.minimum(0, known))
+            wanted[:, :n] -= beforehand
         return wanted
 
     def _solve(self) -> tuple[dict[str, int], Floats]:
         known = self._prior.outputs if self._prior else ()
-        fresh = {name for _, targets in self._rows.values() for name in targets} - set(known)
+        fresh = {name for row in self._rows.values() for name in row.targets} - set(known)
         place = {name: index for index, name in enumerate((*known, *sorted(fresh)))}
         keys = sorted(self._rows)
         if not keys:
             return place, self._prior.weights if self._prior else np.zeros((self._dim, 0), dtype=np.float32)
-        rows = np.stack([self._rows[key][0] for key in keys])
+        rows = np.stack([self._rows[key].features for key in keys])
         wanted = self._targets(keys, place)
         before = np.zeros((rows.shape[1], len(place)), dtype=np.float32)
         if self._prior is not None:

@@ -1,0 +1,107 @@
+"""Says which tool a request asks for: a low-rank change of the shipped encoder and one softmax; onnxruntime only.
+
+Learned from what real people asked assistants and from the shipped demonstrations
+(`training.intent_classifier_train`), so that requests lie together by what they want ("nuke the 3 pm", "cancel the
+3 pm"), where the encoder itself puts those together that are about the same thing.
+Covered: the shipped tools, nothing that any of them does, and talk, in English. Not covered: tools that it never saw,
+and what a home teaches: the heads beside it do that (`planning.ranking.heads.tool_heads`).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import tokenizers
+
+from hearth.errors import ConfigError
+from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, load_tokenizer, unpacked
+
+FILE = Path(__file__).parent.parent / "data" / "intent_classifier.npz"
+MAX_TOKENS = 64
+"""Longer requests are cut: what is wished stands in their first words, or in a clause that is read by itself."""
+_MAX_CHARACTERS = 2_000
+_MANY_KEPT = 512
+
+
+class IntentClassifier:
+    """Scores requests. May be used from several threads at once."""
+
+    def __init__(self, encoder: AdaptedEncoder, tokenizer: tokenizers.Tokenizer, outputs: Mapping[str, Array]) -> None:
+        """Use `IntentClassifier.open`.
+
+        Args:
+            outputs: Per output its row of weights and, last, its bias, shape [WIDTH + 1].
+        """
+        self._encoder = encoder
+        self._tokenizer = tokenizer
+        self._rows = np.stack(list(outputs.values()))
+        self.outputs = tuple(outputs)
+        self._of = functools.lru_cache(maxsize=_MANY_KEPT)(self._scores_of)
+
+    @classmethod
+    def open(cls, path: Path = FILE, cache_dir: Path | None = None) -> IntentClassifier:
+        """Load a classifier's file; its graph is built the first time (two seconds).
+
+        Raises:
+            ConfigError: Its file is missing or damaged.
+            MissingExtraError: The package with the encoder's weights is not installed.
+        """
+        try:
+            data = path.read_bytes()
+            adapter, heads = unpacked(data, {})
+        except (OSError, ValueError) as error:
+            raise ConfigError(
+                f"the file of the intent classifier {str(path)!r} cannot be read ({error}); reinstall Hearth, or make "
+                "it again with 'python -m training.intent_classifier_train'"
+            ) from None
+        if any(row.shape != (WIDTH + 1,) for row in heads.values()) or not heads:
+            raise ConfigError(f"the file of the intent classifier {str(path)!r} is of another shape; reinstall Hearth")
+        return cls.of(adapter, heads, hashlib.sha256(data).hexdigest(), cache_dir)
+
+    @classmethod
+    def of(
+        cls,
+        adapter: Mapping[str, Array],
+        outputs: Mapping[str, Array],
+        fingerprint: str,
+        cache_dir: Path | None = None,
+    ) -> IntentClassifier:
+        """Make a classifier of its parts. Args: fingerprint: Of them: the key of the cached graph."""
+        encoder = AdaptedEncoder.open(adapter, fingerprint, cache_dir, n_threads=1)
+        tokenizer = load_tokenizer()
+        tokenizer.enable_truncation(max_length=MAX_TOKENS)
+        return cls(encoder, tokenizer, outputs)
+
+    def scores(self, texts: Sequence[str]) -> Array:
+        """Return the log-odds of each output against all of them, up to a constant, shape [n, outputs].
+
+        Each text is read by itself: its scores do not depend on the others.
+
+        Args:
+            texts: Forms of requests (`planning.arguments.alignment.form_of`): with stand-ins for values.
+        """
+        if not texts:
+            return np.zeros((0, len(self.outputs)), dtype=np.float32)
+        return np.stack([self._of(text[:_MAX_CHARACTERS]) for text in texts])
+
+    def _scores_of(self, text: str) -> Array:
+        ids = np.array(self._tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8")).ids, dtype=np.int64)
+        encoder = self._encoder
+        embedded = encoder.words[ids] + encoder.places[: len(ids)] + encoder.segments[0]
+        mean = encoder.states(np.asarray(embedded, dtype=np.float32)).mean(axis=0)
+        unit = mean / max(float(np.linalg.norm(mean)), 1e-9)
+        return np.asarray(self._rows[:, :WIDTH] @ unit + self._rows[:, WIDTH], dtype=np.float32)
+
+
+@functools.cache
+def shipped_classifier() -> IntentClassifier:
+    """Return the classifier that comes with Hearth, one per process.
+
+    Raises:
+        ConfigError, MissingExtraError: As `IntentClassifier.open`.
+    """
+    return IntentClassifier.open()
