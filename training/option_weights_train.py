@@ -56,6 +56,7 @@ PARTS = ((1, 2), (3, 4), (5, 6))
 """Tenths planned together by heads that saw neither; a third of the demonstrations and tools goes with each."""
 N_HIDDEN = 12
 _N_PROCESSES = 2
+"""One for each lot that is planned; a third lot changes little and would have to wait for a core."""
 SEED = 0
 _NOW = dt.datetime.fromisoformat("2026-11-20T09:30:00+01:00")
 _ASKS_AMISS, _GUESSED = 0.25, 0.25
@@ -81,7 +82,7 @@ def main() -> None:
     options.add_argument("--out", type=Path, default=Path("src/hearth/data/option_weights.json"))
     chosen = options.parse_args()
     with ProcessPoolExecutor(_N_PROCESSES, get_context("spawn")) as pool:
-        cases = [case for lot in pool.map(cases_of, range(len(PARTS))) for case in lot]
+        cases = [case for lot in pool.map(cases_of, range(_N_PROCESSES)) for case in lot]
     cases = [case for case in cases if case.worth.any()]
     odds, loss = fit(cases)
     weights = {"linear": odds.linear, "hidden": odds.hidden, "bias": odds.bias, "outer": odds.outer}
