@@ -42,6 +42,7 @@ _DONE = re.compile(
 )
 _SUM = re.compile(r"\s*(?:how much|what(?:['’]s| is| are| was| were| did| has| have| do| does)?)\b", re.I)
 _COUNT, _LIST = re.compile(r"\s*how many\b", re.I), re.compile(r"\s*(?:which|who|whose|what)\b", re.I)
+_HOW_MUCH = re.compile(r"\s*how much\b", re.I)
 _TOTAL = re.compile(r"\s*how much\b|.*\btotal\b", re.I)
 _OWN_SPENDING = re.compile(r"\b(?:did|have|do|had) (?:i|we)\b|\b(?:i|we)['’]ve\b", re.I)
 
@@ -220,23 +221,42 @@ def _end_of(most: str) -> Operation:
     return "most" if most.casefold() == "most" else "least"
 
 
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A deed that a question says was done, or was not."""
+
+    deed: str
+    """Its key: "paid"."""
+    is_done: bool
+    is_listed: bool
+    """Whether its rows may be asked for by their names: not what is only owed, and of what was done what was paid."""
+
+
+def _state_said(question: str) -> _State | None:
+    """Read a state; where one deed was not done and another was, the one that was not."""
+    if (undone := _NOT.search(question)) is not None:
+        deed = undone["un"] or undone["not"] or "paid"
+        return _State(key_of(deed.casefold()), is_done=False, is_listed=not undone["owed"])
+    if (done := _DONE.search(question)) is not None:
+        deed = done["done"].casefold()
+        return _State(key_of(deed), is_done=True, is_listed=deed in ("paid", "settled"))
+    return None
+
+
 def _states_asked(question: str) -> TableAsked | None:
     """Parse a question for rows that something was done to or not, or for all income or expenses."""
     if any(form.search(question) for form in (_BOUND, _SORTED, _MEAN, _MOST, _LEAST)):
         return None
-    undone, done = _NOT.search(question), _DONE.search(question)
+    state = _state_said(question)
+    if state is not None and _COUNT.match(question):
+        return TableAsked("count", question, state=state.deed, is_done=state.is_done)
+    if state is not None and not state.is_done and _HOW_MUCH.match(question):
+        return TableAsked("sum", question, state=state.deed)
     direction: Direction = "in" if _IN.search(question) else "out" if _OUT.search(question) else ""
-    word = (undone["un"] or undone["not"] or "paid") if undone else done["done"] if done else ""
-    state = key_of(word.casefold())
-    if _COUNT.match(question):
-        return TableAsked("count", question, state=state, is_done=undone is None) if word else None
-    if re.match(r"\s*how much\b", question, re.I) and undone:
-        return TableAsked("sum", question, state=state)
     if direction and _SUM.match(question) and not _OWN_SPENDING.search(question):
         return TableAsked("sum", question, direction)
-    is_paid = done is not None and word.casefold() in ("paid", "settled")
-    if _LIST.match(question) and ((undone and not undone["owed"]) or (is_paid and not undone)):
-        return TableAsked("list", question, state=state, is_done=is_paid and not undone)
+    if state is not None and state.is_listed and _LIST.match(question):
+        return TableAsked("list", question, state=state.deed, is_done=state.is_done)
     return None
 
 
