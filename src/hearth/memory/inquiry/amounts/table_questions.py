@@ -260,34 +260,49 @@ def _states_asked(question: str) -> TableAsked | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """Which rows of an order are asked for, or what is made of them all."""
+
+    operation: Operation
+    said: tuple[int, int]
+    """Where the question says it."""
+    by: str = ""
+    """Words for the column that orders them."""
+    n: int = 0
+    """How many of the first; 0: all."""
+
+
+def _order_said(question: str) -> _Order | None:
+    """Read an order: that of a whole list, else the end of one ("the largest") or the mean."""
+    if (whole := _SORTED.search(question)) is not None:
+        by = whole["by"] or whole["key"] or whole["rank"]
+        is_upwards = _UPWARDS.search(by) or (keys_of(by) & _OF_DAYS and not _DOWNWARDS.search(by))
+        begins = whole.start("key") if whole["key"] else whole.start()
+        return _Order("least" if is_upwards else "most", (begins, whole.end()), by, N_SHOWN)
+    ends = ((operation, form.search(question)) for operation, form in _ENDS)
+    return next((_Order(operation, said.span(), n=_n_said(question)) for operation, said in ends if said), None)
+
+
 def _rows_asked(question: str) -> TableAsked | None:
     """Parse a question for rows within a bound, for all in order, for the first of them or for their mean."""
     if not (_OPENS.match(question) and _OWN.search(_LEADS.sub("", question))):
         return None
-    bounded, ordered = _BOUND.search(question), _SORTED.search(question)
-    end = next(((name, said) for name, form in _ENDS if (said := form.search(question))), None)
-    operation: Operation = "list"
-    spans, by, n = [bounded.span()] if bounded else [], "", 0
-    if ordered is not None:
-        by, n = ordered["by"] or ordered["key"] or ordered["rank"], N_SHOWN
-        spans.append((ordered.start("key") if ordered["key"] else ordered.start(), ordered.end()))
-        is_upwards = _UPWARDS.search(by) or (keys_of(by) & _OF_DAYS and not _DOWNWARDS.search(by))
-        operation = "least" if is_upwards else "most"
-    elif end is not None:
-        operation, n = end[0], _n_said(question)
-        spans.append(end[1].span())
-    elif bounded is not None:
-        operation = "count" if _COUNT.match(question) else "sum" if _TOTAL.match(question) else "list"
-    else:
-        return None
-    words = question
+    bounded, order = _BOUND.search(question), _order_said(question)
+    if order is None:
+        if bounded is None:
+            return None
+        operation: Operation = "count" if _COUNT.match(question) else "sum" if _TOTAL.match(question) else "list"
+        order = _Order(operation, bounded.span())
+    words, spans = question, {order.said, *([bounded.span()] if bounded is not None else [])}
     for start, stop in sorted(spans, reverse=True):
         words = f"{words[:start]} {words[stop:]}"
     words = words[opened.end() :] if (opened := _OPENS.match(words)) is not None else words
     if not keys_of(words) - _OF_ORDERS or keys_of(words) & _ORDERED_BY_OTHERS:
         return None
+    words = re.sub(rf"\b{_N} (?=[^\W\d_])", " ", words)
     bound = _bound_of(bounded) if bounded is not None else None
-    return TableAsked(operation, re.sub(rf"\b{_N} (?=[^\W\d_])", " ", words), bound=bound, by=by, n=n, is_exact=True)
+    return TableAsked(order.operation, words, bound=bound, by=order.by, n=order.n, is_exact=True)
 
 
 def _n_said(question: str) -> int:
