@@ -13,7 +13,7 @@ answers.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
@@ -311,40 +311,85 @@ def _looked_at(
     tokens: Sequence[_Token], places: Sequence[int], first: int, last: int, asked: _Asked, around: _Around
 ) -> tuple[float, ...] | None:
     """Compute the features of one candidate; None if it says nothing that the question did not."""
-    said = tokens[first : last + 1]
+    form = _of_form(tokens[first : last + 1], is_opening=first == 0)
+    if form["new"] <= 0:
+        return None
+    features = {
+        "rank": around.event,
+        "sentence": around.lacks,
+        "asks": around.asks,
+        "told_by_other": around.is_told_by_other,
+        "read_start": around.starts.get(tokens[first].start, _FAR),
+        "read_end": around.ends.get(tokens[last].end, _FAR),
+        **form,
+        **_of_form_asked_for(form, asked),
+        **_of_place(tokens, places, first, last, asked),
+    }
+    return tuple(float(features[name]) for name in LOOKED_AT)
+
+
+def _of_form(said: Sequence[_Token], *, is_opening: bool) -> dict[str, float]:
+    """Compute the features that a candidate's own words have; a capital that opens the sentence tells nothing."""
     words = [token.low for token in said]
     n = sum(token.is_word for token in said)
     n_known = sum(token.is_known for token in said)
     n_stop = sum(word in STOP_WORDS for word in words)
-    if n <= n_known + n_stop:
-        return None
+    inside = said[1:] if is_opening else said
+    n_capital = sum(token.text[0].isupper() and token.low not in _PRONOUNS for token in inside)
+    return {
+        "opening": is_opening,
+        "one_word": n == 1,
+        "two_words": n == 2,
+        "words": min(n, N_MOST_WORDS) / N_MOST_WORDS,
+        "new": (n - n_known - n_stop) / n,
+        "known": n_known / n,
+        "stop_share": n_stop / n,
+        "pronoun": any(word in _PRONOUNS for word in words),
+        "verb_first": _VERB.fullmatch(words[0]) is not None,
+        "noun_ends": words[-1].endswith(("ing", "ly", "ed")),
+        "capital": n_capital > 0,
+        "all_capital": n_capital == n - n_stop,
+        "number": any(word[0].isdigit() for word in words),
+        "kin": any(word in KIN for word in words),
+    }
+
+
+def _of_form_asked_for(form: Mapping[str, float], asked: _Asked) -> dict[str, float]:
+    """Compute the features of form that count for one kind of question alone."""
+    return {
+        "where_capital": asked.is_where and form["capital"],
+        "who_capital": asked.is_who and form["all_capital"],
+        "who_kin": asked.is_who and form["kin"],
+        "who_new": asked.is_who and (form["one_word"] or form["two_words"]),
+        "does_verb": asked.is_deed and form["verb_first"],
+        "does_words": asked.is_deed * form["words"],
+        "named_capital": asked.is_named and form["all_capital"],
+        "list_words": asked.is_list * form["words"],
+        "feels_words": asked.is_felt * form["words"],
+    }
+
+
+def _of_place(
+    tokens: Sequence[_Token], places: Sequence[int], first: int, last: int, asked: _Asked
+) -> dict[str, float]:
+    """Compute the features of what stands around a candidate in its sentence."""
     before = tokens[first - 1].low if first else ""
     after = tokens[last + 1].low if last + 1 < len(tokens) else "."
     distance = min((max(first - k, k - last, 0) for k in places), default=12)
-    n_capital = sum(
-        token.text[0].isupper() and token.low not in _PRONOUNS for token in tokens[max(first, 1) : last + 1]
-    )
-    is_all_capital = n_capital == n - n_stop
-    has_kin = any(word in KIN for word in words)
-    is_verb = _VERB.fullmatch(words[0]) is not None
     is_placed = before in _PLACING or (before in _DETERMINERS and first > 1 and tokens[first - 2].low in _PLACING)
-    size = min(n, N_MOST_WORDS) / N_MOST_WORDS
-    numbers = (
-        *(around.event, around.lacks, around.asks, around.is_told_by_other),
-        *(any(token.text == "[" for token in tokens[:first]), first == 0),
-        *(n == 1, n == 2, size, (n - n_known - n_stop) / n, n_known / n, n_stop / n),
-        *(any(word in _PRONOUNS for word in words), is_verb, words[-1].endswith(("ing", "ly", "ed"))),
-        *(n_capital > 0, is_all_capital, any(word[0].isdigit() for word in words), before in ('"', "“"), has_kin),
-        *(1 / (1 + distance), any(k < first for k in places)),
-        *(not after[0].isalnum(), _VERB.fullmatch(before) is not None),
-        *(before in _DETERMINERS, before in _PREPOSITIONS, after[0].isalnum() and after not in _EDGES),
-        *(asked.is_where and is_placed, asked.is_where and n_capital > 0),
-        *(asked.is_who and is_all_capital, asked.is_who and has_kin, asked.is_who and n <= 2),
-        *(asked.is_deed and is_verb, size * asked.is_deed, asked.is_named and is_all_capital),
-        *(size * asked.is_list, bool(asked.kind) and after[:5] == asked.kind, size * asked.is_felt),
-        *(around.starts.get(said[0].start, _FAR), around.ends.get(said[-1].end, _FAR)),
-    )
-    return tuple(map(float, numbers))
+    return {
+        "caption": any(token.text == "[" for token in tokens[:first]),
+        "quoted": before in ('"', "“"),
+        "near": 1 / (1 + distance),
+        "after": any(k < first for k in places),
+        "ends_sentence": not after[0].isalnum(),
+        "after_verb": _VERB.fullmatch(before) is not None,
+        "after_determiner": before in _DETERMINERS,
+        "after_preposition": before in _PREPOSITIONS,
+        "cut": after[0].isalnum() and after not in _EDGES,
+        "where_in": asked.is_where and is_placed,
+        "kind_near": bool(asked.kind) and after[:5] == asked.kind,
+    }
 
 
 @cache

@@ -210,31 +210,43 @@ class HomeAnswers:
         return with_named(question, self._answer(question, call))
 
     def _answer(self, question: str, call: CallContext) -> HomeAnswer:
-        try:
-            if n_left := self._look(call.workspace, call.now.tzinfo, MOST_WAITING_S):
-                call.notices.append(f"{n_left:,} files are not read yet; ask again for what they say")
-        except StoreError as error:
-            call.notices.append(f"The newest files could not be read: {error}")
+        self._read_newest(call)
         if (wanted := asked_for_summary(question)) is not None:
             summed = summary_of(wanted, self.passages, call, self._is_instruction)
             return summed or HomeAnswer("unknown", "", self.looked_at(), chance=0.0)
         if (both := self._answer_both(question, call)) is not None:
             return both
-        computed = answer_from_letters(question, self.passages, call)
-        computed = computed or answer_from_dates(question, call)
-        computed = computed or answer_from_records(question, self.passages, call)
-        computed = computed or changed_by(question, self.passages) or card_answer(question, call)
+        computed = (
+            answer_from_letters(question, self.passages, call)
+            or answer_from_dates(question, call)
+            or answer_from_records(question, self.passages, call)
+            or changed_by(question, self.passages)
+            or card_answer(question, call)
+        )
         if computed is not None and computed.kind == "amount":
             return self._doubted(computed, question, call)
-        if computed is None and (reckoned := reckoned_answer(question, self.passages, call)) is not None:
-            if reckoned.chance >= LEAST_SURE or reckoned.kind == "amount":
-                return reckoned  # an amount that is read is not the one to be worked out
-            # Reckoned from what may not be meant, it gives way to what is surely read elsewhere.
-            read = self._read_answer(question, call)
-            return read if read.chance >= LEAST_SURE and not _is_of(read, reckoned) else reckoned
+        if computed is None and (reckoned := self._reckoned(question, call)) is not None:
+            return reckoned
         found = computed or self._days_until(question, call) or self._read_answer(question, call)
         joined = joined_answer(question, self.passages, call) if found.chance < _LEAST_ALONE else None
         return joined or found
+
+    def _read_newest(self, call: CallContext) -> None:
+        """Read what is new in the folder, and note in the call what is left."""
+        try:
+            if n_left := self._look(call.workspace, call.now.tzinfo, MOST_WAITING_S):
+                call.notices.append(f"{n_left:,} files are not read yet; ask again for what they say")
+        except StoreError as error:
+            call.notices.append(f"The newest files could not be read: {error}")
+
+    def _reckoned(self, question: str, call: CallContext) -> HomeAnswer | None:
+        """Reckon an answer; from what may not be meant, it gives way to what is surely read elsewhere."""
+        reckoned = reckoned_answer(question, self.passages, call)
+        # An amount that is read is not the one to be worked out.
+        if reckoned is None or reckoned.chance >= LEAST_SURE or reckoned.kind == "amount":
+            return reckoned
+        read = self._read_answer(question, call)
+        return read if read.chance >= LEAST_SURE and not _is_of(read, reckoned) else reckoned
 
     def _doubted(self, computed: HomeAnswer, question: str, call: CallContext) -> HomeAnswer:
         """Doubt an amount that texts state where another is reckoned; the rows of a table are all there are."""

@@ -136,6 +136,12 @@ _SUMS = re.compile(
 _MEAN = re.compile(r"\b(?:average|mean|on average|typical(?:ly)?)\b", re.I)
 _MOST = re.compile(r"\b(?:most expensive|highest|biggest|largest|dearest|greatest)\b", re.I)
 _LEAST = re.compile(r"\b(?:cheapest|lowest|smallest|least)\b", re.I)
+_OF_AMOUNTS: tuple[tuple[Operation, re.Pattern[str]], ...] = (
+    ("mean", _MEAN),
+    ("most", _MOST),
+    ("least", _LEAST),
+    ("sum", _SUMS),
+)
 _COUNT = re.compile(
     r"\s*how many\b(?: \w+){0,2}? (?P<what>mails?|e-?mails?|messages?|events?|meetings?|appointments?|birthdays?|notes?"
     r"|contacts?|cards?|documents?|reminders?)\b",
@@ -184,10 +190,7 @@ _INCLUDED = re.compile(
 )
 _LONGEST_QUESTION = 1000
 """Most characters of a question that is worked out."""
-_PLAIN = re.compile(r"\d+(?:\.\d+)?")
-_LEAST_COLUMNS = 2
 _YEAR = re.compile(r"(?:19|20)\d\d")
-_ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,35 +226,49 @@ def asked_of_records(question: str) -> Asked | None:
         return Asked("apart", apart["one"], apart["other"])
     if _CLASH.search(question):
         return Asked("clash", "")
-    if _WAITING.search(question) and not _SPENT.search(question):
-        return Asked("waiting", "")
-    if wanting := _WANTING.match(question):
-        return Asked("wanted", wanting["who"])
-    if due := _DUE.match(question):
-        return Asked("due", due["who"])
-    if counted := _COUNT.match(question):
-        return Asked("count", matter, counted["what"].casefold())
-    if _BIRTHDAYS.match(question):
-        return Asked("birthdays", "")
-    if undone := _UNDONE.match(question):
-        return Asked("undone", matter_of(undone["what"]), undone["done"].casefold())
+    if (asked := _letters_asked(question) or _things_asked(question, matter)) is not None:
+        return asked
     if table is not None and table.bound is not None:
         return Asked("table", matter)
     if (column := _column_asked(question)) is not None:
         return column
     if held := _HELD.match(question):
-        return Asked(
-            "held", " ".join(w for w in matter_of(held["rest"]).split() if w.casefold() not in _DOING), held["what"]
-        )
-    if _MONEY_ASKED.match(question) and _SPENT.search(question) and matter:
-        for form, operation in ((_MEAN, "mean"), (_MOST, "most"), (_LEAST, "least"), (_SUMS, "sum")):
-            if form.search(question):
-                return Asked(operation, matter)  # type: ignore[arg-type]
+        words = matter_of(held["rest"]).split()
+        return Asked("held", " ".join(word for word in words if word.casefold() not in _DOING), held["what"])
+    if (money := _money_asked(question, matter)) is not None:
+        return money
     if (total := _TOTAL_OF.match(question)) is not None:
         return Asked("column", matter_of(total["rest"]), total["what"].casefold())
     if table is None:
         return None
     return Asked("row" if table.operation in ("first", "last") else "table", matter)
+
+
+def _letters_asked(question: str) -> Asked | None:
+    """Parse a question for who waits for an answer, what somebody wants or by when."""
+    if _WAITING.search(question) and not _SPENT.search(question):
+        return Asked("waiting", "")
+    if wanting := _WANTING.match(question):
+        return Asked("wanted", wanting["who"])
+    due = _DUE.match(question)
+    return Asked("due", due["who"]) if due else None
+
+
+def _things_asked(question: str, matter: str) -> Asked | None:
+    """Parse a question for records of a kind: how many there are, the birthdays, or those a thing was not done to."""
+    if counted := _COUNT.match(question):
+        return Asked("count", matter, counted["what"].casefold())
+    if _BIRTHDAYS.match(question):
+        return Asked("birthdays", "")
+    undone = _UNDONE.match(question)
+    return Asked("undone", matter_of(undone["what"]), undone["done"].casefold()) if undone else None
+
+
+def _money_asked(question: str, matter: str) -> Asked | None:
+    """Parse a question for what is made of the amounts of a matter."""
+    if not (_MONEY_ASKED.match(question) and _SPENT.search(question) and matter):
+        return None
+    return next((Asked(operation, matter) for operation, form in _OF_AMOUNTS if form.search(question)), None)
 
 
 def _column_asked(question: str) -> Asked | None:

@@ -67,6 +67,8 @@ _N_KEPT = 5000
 _N_BESIDE = 5
 """Most rows that are told behind a number that was worked out from them."""
 Row = tuple[str, ...]
+DatedRow = tuple[Row, dt.datetime | None]
+"""A row with the day that it names, where it names one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +161,56 @@ def row_day(row: Sequence[str], now: dt.datetime) -> dt.datetime | None:
 
 
 @dataclass(frozen=True, slots=True)
+class _Spoken:
+    """What a table says of the words of a question that is about it."""
+
+    filters: set[str]
+    """Words that its cells alone say: a row that counts holds all of them."""
+    unknown: set[str]
+    """Words that no part of it says."""
+    n: int
+    """How many words it speaks of."""
+
+    @classmethod
+    def of(cls, asked: TableAsked, table: Table, but: Collection[int | None], group: int | None) -> _Spoken | None:
+        """Tell the words apart; None where the question is about something else.
+
+        Args:
+            but: The columns whose cells are no words of a matter: those of amounts, directions and states.
+            group: The column of the groups that are asked for, where the table has one.
+        """
+        about = keys_of(f"{table.passage.title} {' '.join(table.head)}")
+        said = keys_of(asked.words)
+        if asked.is_exact and not said & about:
+            return None  # what its cells alone say is no subject
+        words = said - UNSAID - (OF_SUMS if asked.group else set())
+        beyond = words - about
+        filters = beyond & table.said_in_cells(but) if beyond else set()
+        unknown = beyond - filters - (OF_SUMS if asked.is_exact else set())
+        subject = said if asked.is_exact else words | keys_of(asked.group or " ")
+        n = len(subject & about) + len(filters) + (asked.state != "")
+        is_known = not unknown if asked.is_exact or asked.group else not words or unknown != words
+        is_about = bool(n or asked.direction or group is not None)
+        return cls(filters, unknown, n) if is_known and is_about else None
+
+    def kept(self, rows: Iterable[DatedRow], period: Period | None) -> list[DatedRow]:
+        """Return the rows that hold the words that cells alone say, and whose days lie in a period."""
+        return [
+            (row, day)
+            for row, day in rows
+            if self.filters <= keys_of(" ".join(row))
+            and (period is None or (day is not None and period.start <= day < period.end))
+        ]
+
+
+@dataclass(frozen=True, slots=True)
 class _Meant:
     """What a table has of what is asked."""
 
     asked: TableAsked
     table: Table
-    rows: Sequence[tuple[Row, dt.datetime | None]]
-    """Those that count, with their days."""
+    rows: Sequence[DatedRow]
+    """Those that count."""
     amounts: int | None
     """The column that is reckoned with."""
     currency: str
@@ -179,39 +224,27 @@ class _Meant:
     @classmethod
     def of(cls, asked: TableAsked, table: Table, period: Period | None, now: dt.datetime) -> _Meant | None:
         """Find the rows and columns that are meant; None where the table has no such."""
-        about = keys_of(f"{table.passage.title} {' '.join(table.head)}")
-        said = keys_of(asked.words)
-        words = said - UNSAID - (OF_SUMS if asked.group else set())
-        if asked.is_exact and not said & about:
-            return None  # what its cells alone say is no subject
         of_state = _of_state(asked, table)
         reckoned = _reckoned(asked, table, of_state[1]) if of_state is not None else None
         if of_state is None or reckoned is None:
             return None
         (rows, typed), (amounts, is_clear) = of_state, reckoned
         group = _group_column(asked, table)
+        spoken = _Spoken.of(asked, table, typed | {amounts}, group)
+        if spoken is None:
+            return None
         dated = [(row, row_day(row, now)) for row in rows]
         is_undated = not any(day for _, day in dated)
-        filters = words - about and words & table.said_in_cells(typed | {amounts}) - about
-        unknown = words - about - filters - OF_SUMS if asked.is_exact else words - about - filters
-        subject = said if asked.is_exact else words | keys_of(asked.group or " ")
-        n_spoken = len(subject & about) + len(filters) + (asked.state != "")
-        kept = [
-            (row, day)
-            for row, day in dated
-            if filters <= keys_of(" ".join(row))
-            and (period is None or is_undated or (day is not None and period.start <= day < period.end))
-        ]
-        is_about = bool(n_spoken or asked.direction or group is not None) and (not words or unknown != words)
-        if not kept or not is_about or ((asked.is_exact or asked.group) and unknown):
-            return None
         needs_days = asked.is_by_day or (asked.group and (group is None or period is not None))
         if is_undated and needs_days:
             return None
-        is_sure = is_clear and not unknown and n_spoken + (group is not None) > 0
+        within = None if is_undated else period
+        if not (kept := spoken.kept(dated, within)):
+            return None
+        is_told = not spoken.unknown and (spoken.n > 0 or group is not None)
+        is_sure = is_clear and is_told and within is period
         currency = table.currency(amounts) if amounts is not None else ""
-        is_dated = period is None or not is_undated
-        return cls(asked, table, kept, amounts, currency or "", typed, group, n_spoken, is_sure and is_dated)
+        return cls(asked, table, kept, amounts, currency or "", typed, group, spoken.n, is_sure)
 
 
 def _of_state(asked: TableAsked, table: Table) -> tuple[list[Row], set[int]] | None:
@@ -344,7 +377,7 @@ def _told(meant: _Meant) -> HomeAnswer | None:
             return _in_order(meant, rows)
 
 
-def _reckoned_answer(meant: _Meant, rows: Sequence[tuple[Row, dt.datetime | None]], k: int) -> HomeAnswer | None:
+def _reckoned_answer(meant: _Meant, rows: Sequence[DatedRow], k: int) -> HomeAnswer | None:
     """Tell the sum or the mean of a column, and the rows it is of."""
     if not rows:
         return None
@@ -359,10 +392,10 @@ def _amount(meant: _Meant, value: float) -> str:
     return money_text(value, meant.currency)
 
 
-def _in_order(meant: _Meant, rows: Sequence[tuple[Row, dt.datetime | None]]) -> HomeAnswer | None:
+def _in_order(meant: _Meant, rows: Sequence[DatedRow]) -> HomeAnswer | None:
     """Tell the first rows of an order by days or amounts, and those that are level with the last of them."""
     asked, k = meant.asked, meant.amounts
-    ranked: list[tuple[float, tuple[Row, dt.datetime | None]]] = []
+    ranked: list[tuple[float, DatedRow]] = []
     for row, day in rows:
         if asked.is_by_day and day is not None:
             ranked.append((day.timestamp(), (row, day)))
@@ -415,13 +448,13 @@ def _time_of(key: str, day: dt.datetime | None) -> str:
     return "" if day is None else f"{day:%B %Y}" if key == "month" else f"{day.year}"
 
 
-def _named(meant: _Meant, rows: Sequence[tuple[Row, dt.datetime | None]]) -> str:
+def _named(meant: _Meant, rows: Sequence[DatedRow]) -> str:
     """Tell the first rows behind a number that was worked out from them."""
     more = [f"and {len(rows) - _N_BESIDE} more"] if len(rows) > _N_BESIDE else []
     return "; ".join([*_told_rows(meant, rows[:_N_BESIDE]), *more])
 
 
-def _told_rows(meant: _Meant, rows: Sequence[tuple[Row, dt.datetime | None]]) -> list[str]:
+def _told_rows(meant: _Meant, rows: Sequence[DatedRow]) -> list[str]:
     """Tell rows by their names: what the question calls them, else the first column of words; with their days, where
     two are called alike, and their amounts, where there are any."""
     table, k, wanted = meant.table, meant.amounts, keys_of(meant.asked.words)
@@ -438,7 +471,7 @@ def _told_rows(meant: _Meant, rows: Sequence[tuple[Row, dt.datetime | None]]) ->
     return told
 
 
-def _made(meant: _Meant, kind: ValueKind, value: str, rows: Iterable[tuple[Row, dt.datetime | None]]) -> HomeAnswer:
+def _made(meant: _Meant, kind: ValueKind, value: str, rows: Iterable[DatedRow]) -> HomeAnswer:
     """Make the answer of rows, which are quoted with their heads."""
     one = meant.table.passage
     witnesses = tuple(

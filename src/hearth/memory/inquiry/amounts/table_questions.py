@@ -42,6 +42,7 @@ _DONE = re.compile(
 )
 _SUM = re.compile(r"\s*(?:how much|what(?:['’]s| is| are| was| were| did| has| have| do| does)?)\b", re.I)
 _COUNT, _LIST = re.compile(r"\s*how many\b", re.I), re.compile(r"\s*(?:which|who|whose|what)\b", re.I)
+_HOW_MUCH = re.compile(r"\s*how much\b", re.I)
 _TOTAL = re.compile(r"\s*how much\b|.*\btotal\b", re.I)
 _OWN_SPENDING = re.compile(r"\b(?:did|have|do|had) (?:i|we)\b|\b(?:i|we)['’]ve\b", re.I)
 
@@ -220,54 +221,88 @@ def _end_of(most: str) -> Operation:
     return "most" if most.casefold() == "most" else "least"
 
 
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A deed that a question says was done, or was not."""
+
+    deed: str
+    """Its key: "paid"."""
+    is_done: bool
+    is_listed: bool
+    """Whether its rows may be asked for by their names: not what is only owed, and of what was done what was paid."""
+
+
+def _state_said(question: str) -> _State | None:
+    """Read a state; where one deed was not done and another was, the one that was not."""
+    if (undone := _NOT.search(question)) is not None:
+        deed = undone["un"] or undone["not"] or "paid"
+        return _State(key_of(deed.casefold()), is_done=False, is_listed=not undone["owed"])
+    if (done := _DONE.search(question)) is not None:
+        deed = done["done"].casefold()
+        return _State(key_of(deed), is_done=True, is_listed=deed in ("paid", "settled"))
+    return None
+
+
 def _states_asked(question: str) -> TableAsked | None:
     """Parse a question for rows that something was done to or not, or for all income or expenses."""
     if any(form.search(question) for form in (_BOUND, _SORTED, _MEAN, _MOST, _LEAST)):
         return None
-    undone, done = _NOT.search(question), _DONE.search(question)
+    state = _state_said(question)
+    if state is not None and _COUNT.match(question):
+        return TableAsked("count", question, state=state.deed, is_done=state.is_done)
+    if state is not None and not state.is_done and _HOW_MUCH.match(question):
+        return TableAsked("sum", question, state=state.deed)
     direction: Direction = "in" if _IN.search(question) else "out" if _OUT.search(question) else ""
-    word = (undone["un"] or undone["not"] or "paid") if undone else done["done"] if done else ""
-    state = key_of(word.casefold())
-    if _COUNT.match(question):
-        return TableAsked("count", question, state=state, is_done=undone is None) if word else None
-    if re.match(r"\s*how much\b", question, re.I) and undone:
-        return TableAsked("sum", question, state=state)
     if direction and _SUM.match(question) and not _OWN_SPENDING.search(question):
         return TableAsked("sum", question, direction)
-    is_paid = done is not None and word.casefold() in ("paid", "settled")
-    if _LIST.match(question) and ((undone and not undone["owed"]) or (is_paid and not undone)):
-        return TableAsked("list", question, state=state, is_done=is_paid and not undone)
+    if state is not None and state.is_listed and _LIST.match(question):
+        return TableAsked("list", question, state=state.deed, is_done=state.is_done)
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """Which rows of an order are asked for, or what is made of them all."""
+
+    operation: Operation
+    said: tuple[int, int]
+    """Where the question says it."""
+    by: str = ""
+    """Words for the column that orders them."""
+    n: int = 0
+    """How many of the first; 0: all."""
+
+
+def _order_said(question: str) -> _Order | None:
+    """Read an order: that of a whole list, else the end of one ("the largest") or the mean."""
+    if (whole := _SORTED.search(question)) is not None:
+        by = whole["by"] or whole["key"] or whole["rank"]
+        is_upwards = _UPWARDS.search(by) or (keys_of(by) & _OF_DAYS and not _DOWNWARDS.search(by))
+        begins = whole.start("key") if whole["key"] else whole.start()
+        return _Order("least" if is_upwards else "most", (begins, whole.end()), by, N_SHOWN)
+    ends = ((operation, form.search(question)) for operation, form in _ENDS)
+    return next((_Order(operation, said.span(), n=_n_said(question)) for operation, said in ends if said), None)
 
 
 def _rows_asked(question: str) -> TableAsked | None:
     """Parse a question for rows within a bound, for all in order, for the first of them or for their mean."""
     if not (_OPENS.match(question) and _OWN.search(_LEADS.sub("", question))):
         return None
-    bounded, ordered = _BOUND.search(question), _SORTED.search(question)
-    end = next(((name, said) for name, form in _ENDS if (said := form.search(question))), None)
-    operation: Operation = "list"
-    spans, by, n = [bounded.span()] if bounded else [], "", 0
-    if ordered is not None:
-        by, n = ordered["by"] or ordered["key"] or ordered["rank"], N_SHOWN
-        spans.append((ordered.start("key") if ordered["key"] else ordered.start(), ordered.end()))
-        is_upwards = _UPWARDS.search(by) or (keys_of(by) & _OF_DAYS and not _DOWNWARDS.search(by))
-        operation = "least" if is_upwards else "most"
-    elif end is not None:
-        operation, n = end[0], _n_said(question)
-        spans.append(end[1].span())
-    elif bounded is not None:
-        operation = "count" if _COUNT.match(question) else "sum" if _TOTAL.match(question) else "list"
-    else:
-        return None
-    words = question
+    bounded, order = _BOUND.search(question), _order_said(question)
+    if order is None:
+        if bounded is None:
+            return None
+        operation: Operation = "count" if _COUNT.match(question) else "sum" if _TOTAL.match(question) else "list"
+        order = _Order(operation, bounded.span())
+    words, spans = question, {order.said, *([bounded.span()] if bounded is not None else [])}
     for start, stop in sorted(spans, reverse=True):
         words = f"{words[:start]} {words[stop:]}"
     words = words[opened.end() :] if (opened := _OPENS.match(words)) is not None else words
     if not keys_of(words) - _OF_ORDERS or keys_of(words) & _ORDERED_BY_OTHERS:
         return None
+    words = re.sub(rf"\b{_N} (?=[^\W\d_])", " ", words)
     bound = _bound_of(bounded) if bounded is not None else None
-    return TableAsked(operation, re.sub(rf"\b{_N} (?=[^\W\d_])", " ", words), bound=bound, by=by, n=n, is_exact=True)
+    return TableAsked(order.operation, words, bound=bound, by=order.by, n=order.n, is_exact=True)
 
 
 def _n_said(question: str) -> int:

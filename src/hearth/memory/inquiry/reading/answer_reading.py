@@ -401,19 +401,13 @@ def _read(question: str, one: Candidate, reader: AnswerReader, people: People, r
     signs = _signs(question, one, said, (start, score), rank)
     p_yes = _p_yes(said)
     chance = chance_of(signs) if _is_near(question, passage, start) else 0.0
-    is_lacking = passage.kind in _NAMING and lacks_noun(question, passage.read)
-    if is_lacking:
-        chance *= LACKING**2 if passage.kind == "contact" else LACKING  # a card names all that it tells
-    if not is_lacking and _WHOSE.match(question) and lacks_noun(question, passage.read):
-        chance = min(chance, DOUBTED)
+    chance = _left_without_noun(chance, question, passage)
     chance *= _owned(question, passage, people) if text or not of_others else 0.0
     if text and _says_clothes(question, passage):
         chance = max(chance, _LEAST_MEANT)
-    value = _billed(question, passage) or _celled(question, passage) or _labelled(question, passage)
-    value = value if value is not None and not _is_in(of_others, value[1]) else None
     if passage.kind == "contact" and _asks_beyond_card(question, passage.read):
-        chance, value = LACKING * chance, None
-    if chance < LABELLED and value is not None:
+        chance *= LACKING
+    elif chance < LABELLED and (value := _value_named(question, passage, of_others)) is not None:
         text, start, chance = *value, LABELLED
     if text and asks_who(question):
         text, start, chance = _person_meant(question, passage, text, start, chance)
@@ -459,6 +453,15 @@ def _says_clothes(question: str, passage: Passage) -> bool:
     asked = keys_of(question) - {key_of("wear"), key_of("clothes")}
     is_asked = _ASKS_CLOTHES.match(question) is not None and passage.kind not in _NAMING
     return is_asked and bool(asked) and asked <= keys_of(passage.read)
+
+
+def _left_without_noun(chance: float, question: str, passage: Passage) -> float:
+    """Return what is left of the probability of an answer where a passage names nothing like what is asked for."""
+    if not lacks_noun(question, passage.read):
+        return chance
+    if passage.kind in _NAMING:
+        return chance * (LACKING**2 if passage.kind == "contact" else LACKING)  # a card names all that it tells
+    return min(chance, DOUBTED) if _WHOSE.match(question) else chance
 
 
 def _owned(question: str, passage: Passage, people: People) -> float:
@@ -695,6 +698,12 @@ def _is_mere_date(words: str) -> bool:
 
 def _line_at(text: str, place: int) -> str:
     return text[text.rfind("\n", 0, place) + 1 :].partition("\n")[0]
+
+
+def _value_named(question: str, passage: Passage, of_others: Sequence[tuple[int, int]]) -> tuple[str, int] | None:
+    """Find the value that a bill, a cell or a label gives to what is asked for, and its place; none of another."""
+    value = _billed(question, passage) or _celled(question, passage) or _labelled(question, passage)
+    return value if value is not None and not _is_in(of_others, value[1]) else None
 
 
 def _billed(question: str, passage: Passage) -> tuple[str, int] | None:

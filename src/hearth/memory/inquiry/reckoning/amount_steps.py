@@ -213,17 +213,13 @@ def _of_series(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswe
 
 
 def _records_chosen(asked: TableAsked, place: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | None:
-    """Return the records of one kind whose amounts are the largest or lie within a bound, all in order, or their mean.
-    Of a record of several amounts the largest is its whole."""
+    """Return the records of one kind whose amounts are the largest or lie within a bound, in order, or their mean."""
+    if asked.is_by_day or asked.operation == "sum":
+        return None
     period = next((one for one in periods_meant(asked.words, moments.call.now) if one.start < moments.call.now), None)
-    wholes: dict[str, Stated] = {}
-    for one in stated.series(without_times(asked.words, moments.call.now), place):
-        kept = wholes.get(one.passage.record)
-        if one.is_within(period) and (kept is None or one.value > kept.value):
-            wholes[one.passage.record] = one
-    rows = list(wholes.values())
-    currency = same_currency(rows)
-    if asked.is_by_day or asked.operation == "sum" or currency is None or not rows:
+    found = stated.series(without_times(asked.words, moments.call.now), place)
+    rows = wholes = _wholes([one for one in found if one.is_within(period)])
+    if not wholes or (currency := same_currency(wholes)) is None:
         return None
     if asked.bound is not None:
         if asked.bound.currency not in ("", currency):
@@ -236,8 +232,18 @@ def _records_chosen(asked: TableAsked, place: str, stated: StatedAmounts, moment
     named = [f"{one.passage.title} ({money_text(one.value, currency)})" for one in rows[:N_SHOWN]]
     if asked.operation == "count" or not rows:
         told = f"{len(rows)} of {len(wholes)}" + (f": {'; '.join(named)}" if named else "")
-        return _answer("number", told, rows or list(wholes.values()))
+        return _answer("number", told, rows or wholes)
     return replace(_answer("amount", "; ".join(named), rows), kind="list" if len(rows) > 1 else "amount")
+
+
+def _wholes(found: Sequence[Stated]) -> list[Stated]:
+    """Return one amount for each record: of several the largest, which is the whole."""
+    wholes: dict[str, Stated] = {}
+    for one in found:
+        kept = wholes.setdefault(one.passage.record, one)
+        if one.value > kept.value:
+            wholes[one.passage.record] = one
+    return list(wholes.values())
 
 
 def _all_of(rows: Sequence[Stated], currency: str, asked: str, *, is_mean: bool) -> HomeAnswer | None:

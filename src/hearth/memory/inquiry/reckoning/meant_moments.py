@@ -178,20 +178,21 @@ class Moments:
 
     def time_of(self, thing: Thing, phrase: str, within: Period | None, tense: Tense = "") -> tuple[Time, bool] | None:
         """Return the time of a thing that a phrase means, and whether the words say which."""
-        is_last, is_first = _LAST.search(phrase) is not None, _FIRST.search(phrase) is not None
+        which = _which_said(phrase)
         inside = [one for one in thing.times if within and within.start <= one.start < within.end]
         if inside:
-            return inside[-1 if is_last else 0], is_last or is_first or len(inside) == 1
+            return inside[-1 if which == "last" else 0], which in ("last", "first") or len(inside) == 1
         if within is not None and len(thing.times) > 1:
             return None
         past = [one for one in thing.times if one.end <= self.call.now]
         ahead = [one for one in thing.times if one.end > self.call.now]
-        if is_last:
-            return (past[-1], True) if past else None
-        if is_first:
-            return (thing.times[0], True) if not self.things.has_earlier(thing) else None
-        if _NEXT.search(phrase):
-            return (ahead[0], True) if ahead else None
+        match which:
+            case "last":
+                return (past[-1], True) if past else None
+            case "first":
+                return (thing.times[0], True) if not self.things.has_earlier(thing) else None
+            case "next":
+                return (ahead[0], True) if ahead else None
         is_past = (tense == "past" and bool(past)) or not ahead
         # A thing's only time that lies outside of the time that is named may not be meant.
         is_said = within is None and (len(thing.times) == 1 or tense == ("past" if is_past else "ahead"))
@@ -304,6 +305,13 @@ def periods_meant(text: str, now: dt.datetime, question: str = "") -> tuple[Peri
 def tense_of(text: str) -> Tense:
     """Return whether words ask for what was or for what is to come; empty where they do not say."""
     return "past" if _WAS.search(text) else "ahead" if _WILL.search(text) else ""
+
+
+def _which_said(phrase: str) -> Literal["last", "first", "next", ""]:
+    """Return which of a thing's times words say; empty where they say none."""
+    if _LAST.search(phrase):
+        return "last"
+    return "first" if _FIRST.search(phrase) else "next" if _NEXT.search(phrase) else ""
 
 
 def moment_of(time: Time, thing: Thing) -> Moment:
