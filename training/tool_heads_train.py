@@ -160,7 +160,8 @@ def right_outputs(rows: Sequence[Row], outputs: Sequence[str]) -> tuple[Floats, 
     right = np.zeros((len(rows), len(outputs)), dtype=np.float32)
     for index, row in enumerate(rows):
         right[index, [place[name] for name in row.outputs]] = 1 / len(row.outputs)
-    importance = right @ right.sum(axis=0) ** -0.5
+    counts = right.sum(axis=0)
+    importance = right @ np.where(counts > 0, counts, 1) ** -0.5  # rows left out may be all that an output has
     importance /= importance.mean()
     importance[[bool(row.id) for row in rows]] *= _SHOWN_WEIGHT
     return right, np.array([row.is_shared for row in rows]), importance

@@ -104,7 +104,8 @@ def test_the_numbers_are_those_of_the_file(tagger: Tagger) -> None:
     assert [s.chance for s in spans] == pytest.approx([span[3] for span in GUARD], abs=0.06)
 
 
-GUARD = [(12, 16, "person", 0.885), (20, 34, "organisation", 0.869), (46, 66, "address", 0.988)]
+GUARD = [(12, 16, "person", 0.874), (20, 34, "organisation", 0.926), (46, 66, "address", 0.989)]
+"""Chances of the network in full precision, which seven bits come near."""
 
 
 def test_a_name_deep_in_a_long_text_is_found(tagger: Tagger) -> None:

@@ -44,7 +44,7 @@ MATRICES = tuple(
     )
 )
 """Names of the matrices an adapter may change, without `.weight`."""
-GRAPH_VERSION = 1
+GRAPH_VERSION = 2
 """Part of the cache key: raise it with every change to the graph."""
 
 
@@ -154,7 +154,8 @@ def _start_session(graph: bytes, n_threads: int) -> onnxruntime.InferenceSession
 
 
 def quantised(model: onnx.ModelProto) -> bytes:
-    """Quantise the graph's matrices to int8, scaled by output channel; activations are scaled at run time."""
+    """Quantise the graph's matrices to seven bits (`int8_graph.MOST_STEPS` says why), scaled by output channel;
+    activations are scaled at run time."""
     # Imported here: only the first start after an adapter changed builds a graph.
     import logging
 
@@ -165,7 +166,12 @@ def quantised(model: onnx.ModelProto) -> bytes:
         logging.disable(logging.WARNING)  # it advises a step that a graph made here does not need
         try:
             quantize_dynamic(
-                model, path, weight_type=QuantType.QInt8, per_channel=True, op_types_to_quantize=["MatMul"]
+                model,
+                path,
+                weight_type=QuantType.QInt8,
+                per_channel=True,
+                reduce_range=True,
+                op_types_to_quantize=["MatMul"],
             )
         finally:
             logging.disable(logging.NOTSET)

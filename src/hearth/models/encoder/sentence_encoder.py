@@ -39,7 +39,7 @@ from hearth.models.encoder.shipped_vectors import ShippedVectors
 if TYPE_CHECKING:
     import onnx
 
-GRAPH_VERSION = 1
+GRAPH_VERSION = 2
 """Part of the cache key: raise it with every change to `_build_graph`."""
 
 MAX_TOKENS = 256
