@@ -33,7 +33,15 @@ TOOLS = {
         returns="text",
     ),
 }
-PEOPLE = Context(entities=(Entity("Karin Vogt", "person", ("Karin",)), Entity("Joel Reed", "person", ("Joel",))))
+PEOPLE = Context(
+    entities=(
+        Entity("Karin Vogt", "person", ("Karin",)),
+        Entity("Joel Reed", "person", ("Joel",)),
+        Entity("kitchen", "room"),
+        Entity("hall", "room"),
+        Entity("radio", "device"),
+    )
+)
 
 
 def held(text: str, *steps: Step, unserved: tuple[str, ...] = (), rests_on: tuple[str, ...] = ()) -> Plan | Refusal:
@@ -70,6 +78,22 @@ def view(text: str, name: str) -> str:
 def test_the_one_direction_that_is_said_counts(text: str, planned: str, meant: str) -> None:
     step = Step("set_volume", {"device": "radio", "percent": 5, "change": planned})
     assert mended(text, step) == [("set_volume", {"device": "radio", "percent": 5, "change": meant})]
+
+
+@pytest.mark.parametrize(
+    ("text", "device", "meant"),
+    [
+        ("everything off in the kitchen", "everything", "everything in the kitchen"),
+        ("lights off in my kitchen please", "lights", "lights in the kitchen"),
+        ("everything off", "everything", "everything"),
+        ("everything off in the kitchen and in the hall", "everything", "everything"),
+        ("turn off the hall lights, I'm in the kitchen", "hall lights", "hall lights"),
+        ("radio off, we are in the kitchen", "radio", "radio"),
+        ("turn off everything, the kitchen is mine", "everything", "everything"),
+    ],
+)
+def test_devices_meant_together_are_those_of_the_room_that_is_said(text: str, device: str, meant: str) -> None:
+    assert mended(text, Step("turn_off", {"device": device})) == [("turn_off", {"device": meant})]
 
 
 def test_each_clause_has_its_own_direction() -> None:

@@ -4,8 +4,9 @@ A planner fills a plan by the likeness of whole requests, so a value may say the
 What the words settle is put right; what no tool can do in this way is refused, with the reason, instead of the nearest
 deed. Each rule below is a class of such faults; plans that the owner taught are never refused.
 
-Covered: directions, stretches without a length, questions about past deeds, parts of contact cards, people of an event,
-alarms of a house, look-ups of mail without a word, dates asked of the clock, other people's time, what is to be kept.
+Covered: directions, the room of devices meant together, stretches without a length, questions about past deeds, parts of
+contact cards, people of an event, alarms of a house, look-ups of mail without a word, dates asked of the clock, other
+people's time, what is to be kept.
 Not covered: which thing is meant where both fit; plans made again after a failed step.
 """
 
@@ -235,6 +236,22 @@ def _clause(step: Step, plan: Plan, text: str) -> str:
     return named[0] if len(named) == 1 else ""
 
 
+def _in_said_room(plan: Plan, said: _Said) -> Plan:
+    """Keep devices that are meant together to the one room that is said: "everything off in the kitchen"."""
+    known = said.utterance.context.entities
+    devices = {one.name.lower() for one in known if one.kind == "device"}
+    rooms = [one.name for one in known if one.kind == "room"]
+    steps = list(plan.steps)
+    for k, step in enumerate(steps):
+        device, words = step.arguments.get(_DEVICE), _clause(step, plan, said.text)
+        if not isinstance(device, str) or any(name in device.lower() for name in devices):
+            continue
+        named = [room for room in rooms if re.search(rf"\bin (?:the |my )?{re.escape(room)}\b", words, re.I)]
+        if len(named) == 1 and not any(room.lower() in device.lower() for room in rooms):
+            steps[k] = replace(step, arguments={**step.arguments, _DEVICE: f"{device} in the {named[0]}"})
+    return _with_steps(plan, steps)
+
+
 _OPPOSITES = (
     (
         "lock_door",
@@ -445,6 +462,7 @@ _MENDS: tuple[_Mend, ...] = (
     _counted_back,
     _as_change,
     _in_said_direction,
+    _in_said_room,
     _with_length,
     _of_said_date,
     _named_mail,
