@@ -47,7 +47,7 @@ def tools_of(planner: RecallPlanner, text: str) -> tuple[str, ...]:
 
 def ranked(planner: RecallPlanner, text: str) -> Sequence[Candidate]:
     units, forms = planner._units(Utterance.of(Request(text, FIXED_NOW), Context()))
-    return planner._own_sequences([unit.words for unit in units], forms, planner._offers(TOOLS)).likely
+    return planner._own_sequences(planner._as_said(units, forms), planner._offers(TOOLS)).likely
 
 
 @pytest.fixture(scope="module")

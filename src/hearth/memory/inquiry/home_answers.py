@@ -37,7 +37,7 @@ from hearth.memory.inquiry.answer_telling import (
 from hearth.memory.inquiry.awaited_mails import answer_from_letters
 from hearth.memory.inquiry.date_answers import answer_from_dates, asked_of_dates
 from hearth.memory.inquiry.money import money_in
-from hearth.memory.inquiry.people_meant import card_answer, joined_answer, named_card_answer
+from hearth.memory.inquiry.people_meant import card_answer, joined_answer, name_described, named_card_answer
 from hearth.memory.inquiry.reading.answer_reading import (
     AnswerReader,
     Reading,
@@ -296,6 +296,12 @@ class HomeAnswers:
             if told is not None and told.chance >= least_chance():
                 return told
         readings = self._readings(question, call)
+        if name := name_described(question, call):
+            readings = [
+                one
+                for one in readings
+                if one.candidate.passage.kind != "contact" or one.candidate.passage.title == name
+            ]
         best = readings[0] if readings else None
         if (best is None or best.chance < least_chance()) and (matter := _DECIDED.match(question)) is not None:
             told = decision_of(matter["by"], matter["of"].strip(" ?."), self.passages, call, self._is_instruction)
@@ -303,7 +309,8 @@ class HomeAnswers:
                 return told
         if best is None or best.chance < least_chance():
             chance = best.chance if best is not None else 0.0
-            return HomeAnswer("unknown", "", self.looked_at(), (), round(chance, 4), self._nearest(readings))
+            nearest = self._nearest(readings) or (f"card “{name}”" if name else "")
+            return HomeAnswer("unknown", "", self.looked_at(), (), round(chance, 4), nearest)
         if best.is_strangers and (card := named_card_answer(question, call)) is not None:
             return beside_card(card, best, call.now)
         if (joint := joint_answer(question, readings)) is not None:

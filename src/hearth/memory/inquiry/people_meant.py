@@ -120,6 +120,14 @@ def joined_answer(question: str, passages: PassageStore, call: CallContext) -> H
     return _told(question, card, (witness,), _JOINED)
 
 
+def name_described(question: str, call: CallContext) -> str:
+    """Return the name on the one card that says of somebody what a question does ("the gardener's number"): on no other
+    card stands what it asks for. Empty where there is none, or several."""
+    phrase = person_asked(question)
+    card = _only(_described(phrase, cards_of(call))) if phrase else None
+    return card.name if card is not None else ""
+
+
 def wanted_words(question: str) -> list[str]:
     """Return the words by which a record is found that says who is meant."""
     words = re.findall(r"[^\W_]+", re.sub(r"['’]s\b", "", person_asked(question)))

@@ -5,8 +5,8 @@ What the words settle is put right; what no tool can do in this way is refused, 
 deed. Each rule below is a class of such faults; plans that the owner taught are never refused.
 
 Covered: directions, the room of devices meant together, stretches without a length, questions about past deeds, parts
-of contact cards, people of an event, alarms of a house, look-ups of mail without a word, dates asked of the clock, other
-people's time, what is to be kept.
+of contact cards, people of an event, alarms of a house, look-ups of mail without a word, dates asked of the clock,
+other people's time, what is to be kept.
 Not covered: which thing is meant where both fit; plans made again after a failed step.
 """
 
