@@ -179,11 +179,13 @@ class Proposal:
         best = self._worth_asking(unit, [option for option in ranked if option.candidate.leaves == meant])
         something = next((option for option in ranked if not option.is_nothing), None)
         is_near = something is not None and of_leaves[something.candidate.leaves] >= _NEAR
+        lacking = best.bound.missing  # whoever lacks the same is asked the same, whatever would be done with it
+        asks_it = sum(chance for option, chance in zip(ranked, chances) if lacking and option.bound.missing == lacking)
         return Part(
             text=self._units[unit].said(),
             steps=tuple(best.bound.steps),
             missing=best.bound.missing,
-            confidence=min(1.0, of_leaves.get(meant, for_nothing)),
+            confidence=min(1.0, max(of_leaves.get(meant, for_nothing), asks_it)),
             rests_on=best.candidate.rests_on,
             nearest=something.candidate.leaves[-1] if something and is_near else "",
             described=best.candidate.text,
