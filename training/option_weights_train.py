@@ -142,18 +142,15 @@ def cases_of(lot: int) -> list[Case]:
 
 
 class _BeforeNewTools(IntentClassifier):
-    """A classifier as if some tools had not been there: who asked for one of them asked for nothing that any did."""
+    """A classifier that never heard of some tools: who asks for one of them is taken to ask for another, or nothing."""
 
     def __init__(self, whole: IntentClassifier, fresh: Collection[str]) -> None:
         self._whole = whole
         self.outputs = tuple(name for name in whole.outputs if name not in fresh)
         self._kept = [whole.outputs.index(name) for name in self.outputs]
-        self._nothing = [k for k, name in enumerate(whole.outputs) if name == NOTHING or name in fresh]
 
     def scores(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        said = self._whole.scores(texts)
-        found: NDArray[np.float32] = said[:, self._kept]
-        found[:, self.outputs.index(NOTHING)] = np.logaddexp.reduce(said[:, self._nothing], axis=1)
+        found: NDArray[np.float32] = self._whole.scores(texts)[:, self._kept]
         return found
 
 

@@ -164,7 +164,7 @@ def right_outputs(rows: Sequence[Row], outputs: Sequence[str]) -> tuple[Floats, 
     importance = right @ np.where(counts > 0, counts, 1) ** -0.5  # rows left out may be all that an output has
     importance /= importance.mean()
     importance[[bool(row.id) for row in rows]] *= _SHOWN_WEIGHT
-    return right, np.array([row.is_shared for row in rows]), importance
+    return right, np.array([row.is_shared for row in rows]), importance.astype(np.float32)
 
 
 def fitted(features: Floats, rows: Sequence[Row], outputs: Sequence[str]) -> tuple[Floats, Floats, dict[str, int]]:

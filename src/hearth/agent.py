@@ -147,7 +147,7 @@ _A_PROGRAM = "a program"
 """Who asked, where a program did and its name is not told."""
 NOTHING_TO_CHANGE = "nothing to change"
 """The rule named where a plan ended before the question."""
-LEARN_BATCH = 16
+LEARN_BATCH = 256
 """Demonstrations embedded at once while learning: small enough that progress moves, large enough to be quick."""
 UNDO_KEPT = dt.timedelta(days=30)
 """How long a change can be taken back: older before-images are dropped."""
