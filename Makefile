@@ -105,7 +105,7 @@ test-e2e: $(VENV)/.dev  ## stories through the command line, the documented comm
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/e2e tests/docs tests/whole packages/*/tests/e2e
 
 test-train: $(VENV)/.dev $(VENV)/.train  ## the tests that need torch
-	@$(BIN)/python -m pytest tests/unit/learning/test_lessons.py tests/unit/learning/test_language_student.py tests/unit/training/test_ner_train.py tests/contract/test_local_models.py tests/e2e/test_adapters.py
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/unit/learning/test_lessons.py tests/unit/learning/test_language_student.py tests/unit/training/test_ner_train.py tests/contract/test_local_models.py tests/e2e/test_adapters.py
 
 test-video: $(VENV)/.dev $(VENV)/.video  ## the tests that need the experts for home video
 	@$(BIN)/python -m pytest tests/contract/test_experts.py packages/hearth-video/tests/unit/test_installed.py packages/hearth-video/tests/unit/test_background_subtraction.py packages/hearth-video/tests/unit/test_person_detector.py \
