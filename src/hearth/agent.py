@@ -41,7 +41,7 @@ from hearth.guard.policy.policy import Policy
 from hearth.language.acts.admissibility import MAX_CHARACTERS, beyond_tools, why_unreadable, without_manner
 from hearth.language.acts.questions import states_in_a_clause
 from hearth.language.discourse.additions import copied_in, lead_of
-from hearth.language.discourse.coreference import Reading, read_after, shown_again, with_records
+from hearth.language.discourse.coreference import Reading, read_after, shown_again, takes_back, with_records
 from hearth.language.discourse.plain_request import on_its_list, plainly
 from hearth.language.discourse.relative_anchors import named_anchor
 from hearth.language.reading import Utterance, read
@@ -363,6 +363,8 @@ class Agent:
             return Plan((), planner=OWNERS_WORD)
         if len(request.text) > MAX_CHARACTERS:  # before anything reads it
             return Refusal("unreadable", why_unreadable(request.text))
+        if takes_back(request.text):  # what it takes back, the owner's alone, is found before
+            return Refusal("out_of_scope", "There is nothing of yours that I could take back.")
         said = read(request, self.context(), self.recall.taught_words())
         try:
             found = self._planned(said, tools, reads_ahead=reads_ahead)

@@ -133,6 +133,11 @@ class Reading:
     """It answers a question with what may as well be a request of its own: "turn the volume up"."""
 
 
+def takes_back(text: str) -> bool:
+    """Return whether a request asks that the one before be undone, and nothing else: "take that back"."""
+    return _TAKES_BACK.fullmatch(text) is not None
+
+
 def read_after(utterance: Utterance, recent: Sequence[Episode], tools: Mapping[str, ToolSpec]) -> Reading:
     """Read an utterance after `recent` episodes, newest first; unchanged when nothing in it refers back.
 
@@ -150,7 +155,7 @@ def read_after(utterance: Utterance, recent: Sequence[Episode], tools: Mapping[s
     if last is None or last.plan is None:
         return Reading(text)
     changed = last.id if _can_be_taken_back(last, tools) else ""
-    if changed and _TAKES_BACK.fullmatch(text):
+    if changed and takes_back(text):
         return Reading("", revises=changed)
     if last.request.is_pressed:
         return Reading(text)  # nothing was said that this could go on from
