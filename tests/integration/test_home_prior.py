@@ -10,7 +10,7 @@ import pytest
 from hearth.learning.drafting import take_prior
 from hearth.learning.learned_state import Offer, State
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.planning.ranking.heads.tool_heads import read_prior
+from hearth.planning.ranking.heads.tool_heads import Said, read_prior
 from hearth.planning.ranking.ranker import Student
 from hearth.planning.ranking.statistics import prior_file
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
@@ -42,7 +42,7 @@ def others() -> Statistics:
 
 def meant(store: Store, text: str) -> Mapping[str, float]:
     remembered = RecallPlanner(MiniLMEncoder.open(), store).remembered
-    (scores,) = remembered.meant(MiniLMEncoder.open().encode([text]), [text.split()])
+    (scores,) = remembered.meant(Said([text], MiniLMEncoder.open().encode([text]), [text.split()]))
     return scores
 
 

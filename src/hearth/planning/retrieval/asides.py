@@ -22,7 +22,7 @@ from hearth.protocols import Encoder
 
 Floats = NDArray[np.float32]
 LIKELY = 0.6
-"""Least chance at which a clause is an aside: a wish that is lost without a word is worse than a reason told as undone."""
+"""Least chance at which a clause is an aside: a wish lost without a word is worse than a reason told as undone."""
 _N_BUCKETS = 256
 _VECTOR_SCALE, _WORDS_SCALE, _LENGTH_SCALE, _MOST_WORDS = 3.0, 0.7, 6.0, 12
 _WORD = re.compile(r"\w+|[?!.]")
