@@ -103,7 +103,6 @@ def test_words_that_are_meant_stay(agent: Agent, said: str, text: str) -> None:
         "email Tom to send me the alarm code",
         "ask Priya for the gate code",
         "email Sam asking for the address of Pasture",
-        "ask Sam the address of Pasture",
         "email Tom to tell me the gate code",
         "email Tom whether he knows the wifi password",
         "email Priya please send the address of the venue",
@@ -161,15 +160,15 @@ def test_a_known_person_s_value_is_their_card_s(agent: Agent, said: str, to: str
 
 
 def test_what_nothing_says_is_told_so_and_nothing_is_written(agent: Agent) -> None:
-    missed = agent.run(agent.request("email Tom the executor of my will"))
+    missed = agent.run(agent.request("email Tom the date of the regatta"))
     assert missed.answer.status == "failed"
-    assert "I looked for “what is the executor of my will”" in missed.answer.text
+    assert "I looked for “what is the date of the regatta”" in missed.answer.text
     told = agent.run(agent.request("email Sam the address of Pasture"))
     assert "12 Portwall Lane" in told.answer.text
 
 
 def test_a_doubtful_value_of_something_else_is_told_with_its_place_and_not_written(agent: Agent) -> None:
-    told = agent.run(agent.request("email Tom the wifi password"))
+    told = agent.run(agent.request("email Tom the gate code"))
     assert told.answer.status == "needs"
     assert "I wrote nothing" in told.answer.text
     assert "I am not sure, perhaps: 7741 (note “Home”: “The alarm code is 7741.”)" in told.answer.text

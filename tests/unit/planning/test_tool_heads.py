@@ -100,7 +100,8 @@ def test_joined_with_others_sums_it_is_solved_from_both(tmp_path: Path) -> None:
     before[:, :2], targets[:, [0, 2]] = weights, wanted
     inside = np.linalg.inv(np.eye(3) + rows @ rows.T / 4)  # Woodbury's, as `ToolHeads` adds what is taught at home
     assert both.outputs == ("turn_on", NOTHING, "add_reminder")
-    assert both.weights == pytest.approx(before + rows.T / 4 @ inside @ (targets - rows @ before), abs=1e-4)
+    known = rows @ before / (1 - CLASSIFIER_SHARE)  # with what the classifier is taken to say
+    assert both.weights == pytest.approx(before + rows.T / 4 @ inside @ (targets - known), abs=1e-4)
     factor, one = both.unpacked_factor(), draw.normal(0, 1, dim)
     assert factor.T @ (factor @ one) == pytest.approx(one / 4 - rows.T / 16 @ inside @ (rows @ one), abs=1e-4)
     with (tmp_path / "heads.npz").open("wb") as file:
@@ -187,6 +188,16 @@ def test_a_lesson_is_learnt_whatever_the_classifier_says(log_odds: float) -> Non
     assert without == pytest.approx(before, abs=1e-5)
     heads.forget(["a"])
     assert said(heads, "light on") == before
+
+
+def test_nothing_is_meant_less_where_a_tool_is_that_the_classifier_never_heard_of() -> None:
+    heads = heads_beside(Says(turn_on=0.0, **{NOTHING: 8.0}))
+    before = said(heads, "let in the stars")[NOTHING]
+    assert before == pytest.approx(0.8 * CLASSIFIER_SHARE)
+    heads.teach(["a"], as_said("let in the moon"), [("open_roof",)])
+    scores = said(heads, "let in the stars")
+    assert scores["open_roof"] > 0.2
+    assert scores[NOTHING] < before * (1 - scores["open_roof"]) + 0.01
 
 
 def test_a_prior_of_another_encoder_does_not_fit() -> None:

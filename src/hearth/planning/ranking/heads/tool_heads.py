@@ -90,8 +90,9 @@ class HeadPrior:
     def joined(self, outputs: Sequence[str], gram: Floats, moments: Floats) -> HeadPrior:
         """Return these heads as if they had been solved from others' rows, too; takes some ten seconds.
 
-        With G = ΦᵀΦ and B = ΦᵀY of the others: P' = Mᵀ(I + M G Mᵀ)⁻¹M and W' = W + P'(B − G W). The new factor is a
-        lower triangle again.
+        With G = ΦᵀΦ and B = ΦᵀY of the others: P' = Mᵀ(I + M G Mᵀ)⁻¹M and W' = W + P'(B − G W / (1 − s)). What the
+        classifier says of the others' rows is in no sum; it is taken for what the weights say of them, in its share s.
+        The new factor is a lower triangle again.
 
         Args:
             outputs: What the others' rows want.
@@ -100,7 +101,7 @@ class HeadPrior:
         names = (*self.outputs, *sorted(set(outputs) - set(self.outputs)))
         before = np.zeros((len(gram), len(names)), dtype=np.float32)
         before[:, : len(self.outputs)] = self.weights
-        lacking = -(gram @ before)
+        lacking = -(gram @ before) / (1 - CLASSIFIER_SHARE)
         lacking[:, [names.index(name) for name in outputs]] += moments
         factor = self.unpacked_factor()
         seen = (factor @ gram @ factor.T).astype(np.float64)
@@ -231,7 +232,15 @@ class ToolHeads:
             others = {name for key, row in self._rows.items() if key not in gone for name in row.targets}
             known = others | set(self._prior.outputs if self._prior else ())
             place = {name: index for name, index in place.items() if name in known}
+        self._doubt_nothing(found, beforehand, place)
         return [{name: float(row[index]) for name, index in place.items()} for row in found]
+
+    def _doubt_nothing(self, found: Floats, beforehand: Floats, place: Mapping[str, int]) -> None:
+        """Let the classifier's word that nothing is meant count less where a tool is meant that it never heard of."""
+        fresh = [index for name, index in place.items() if self._classifier and name not in self._classifier.outputs]
+        nothing = place.get(NOTHING, len(place))
+        if fresh and nothing < beforehand.shape[1]:
+            found[:, nothing] -= np.clip(found[:, fresh].max(axis=1), 0, 1) * np.maximum(beforehand[:, nothing], 0)
 
     def _features(self, said: Said) -> Floats:
         return request_features(said.vectors, said.words, self._projection, self._phases)
