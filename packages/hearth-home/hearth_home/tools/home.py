@@ -128,8 +128,11 @@ def _doors(devices: Devices, device: str) -> list[Known]:
 
 
 def _entrances(devices: Devices, device: str) -> list[Known]:
-    """Find the doors of that name to let somebody in at. Raises: NotFound. Ambiguous: One that can be locked and one that
-    opens by itself fit alike; no tool chooses which of them opens a home."""
+    """Find the doors of that name to let somebody in at.
+
+    Raises:
+        NotFound: None. Ambiguous: One that can be locked and one that opens by itself fit alike; no tool chooses which.
+    """
     doors = _doors(devices, device)
     exact = [one for one in doors if folded(one.name) in folded(device)]
     if doors[0].kind == "door" or exact:

@@ -103,7 +103,7 @@ def test_one_of_several_is_asked_about(call: CallContext) -> None:
 
 
 def test_who_says_door_is_asked_which_of_two_to_open(call: CallContext) -> None:
-    with pytest.raises(Ambiguous, match="front door .*garage door"):
+    with pytest.raises(Ambiguous, match=r"front door .*garage door"):
         unlock_door(call, "the door")
     assert not call.workspace.exists(STATE_FILE)
     assert [one.state for one in lock_door(call, "the door")] == ["locked"]
