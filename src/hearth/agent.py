@@ -364,7 +364,7 @@ class Agent:
         if len(request.text) > MAX_CHARACTERS:  # before anything reads it
             return Refusal("unreadable", why_unreadable(request.text))
         if takes_back(request.text):  # what it takes back, the owner's alone, is found before
-            return Refusal("out_of_scope", "There is nothing of yours that I could take back.")
+            return Refusal("out_of_scope", "There is nothing that I can take back.")
         said = read(request, self.context(), self.recall.taught_words())
         try:
             found = self._planned(said, tools, reads_ahead=reads_ahead)

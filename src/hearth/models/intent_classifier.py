@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -24,7 +25,7 @@ FILE = Path(__file__).parent.parent / "data" / "intent_classifier.npz"
 MAX_TOKENS = 64
 """Longer requests are cut: what is wished stands in their first words, or in a clause that is read by itself."""
 _MAX_CHARACTERS = 2_000
-_MANY_KEPT = 512
+_MANY_KEPT = 32
 
 
 class IntentClassifier:
@@ -53,7 +54,7 @@ class IntentClassifier:
         try:
             data = path.read_bytes()
             adapter, heads = unpacked(data, {})
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, TypeError, zlib.error) as error:
             raise ConfigError(
                 f"the file of the intent classifier {str(path)!r} cannot be read ({error}); reinstall Hearth, or make "
                 "it again with 'python -m training.intent_classifier_train'"
@@ -98,10 +99,13 @@ class IntentClassifier:
 
 
 @functools.cache
-def shipped_classifier() -> IntentClassifier:
-    """Return the classifier that comes with Hearth, one per process.
+def shipped_classifier() -> IntentClassifier | None:
+    """Return the classifier that comes with Hearth, one per process; None when it is damaged: the heads go on without.
 
     Raises:
-        ConfigError, MissingExtraError: As `IntentClassifier.open`.
+        MissingExtraError: As `IntentClassifier.open`.
     """
-    return IntentClassifier.open()
+    try:
+        return IntentClassifier.open()
+    except ConfigError:
+        return None

@@ -61,4 +61,5 @@ def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
 )
 def test_what_ships_says_what_is_asked_for(text: str, tool: str) -> None:
     shipped = shipped_classifier()
+    assert shipped is not None
     assert shipped.outputs[int(np.argmax(shipped.scores([text])[0]))] == tool

@@ -90,6 +90,11 @@ def test_the_one_direction_that_is_said_counts(text: str, planned: str, meant: s
         ("turn off the hall lights, I'm in the kitchen", "hall lights", "hall lights"),
         ("radio off, we are in the kitchen", "radio", "radio"),
         ("turn off everything, the kitchen is mine", "everything", "everything"),
+        ("everything off in the kitchen and the hall", "everything", "everything"),
+        ("turn everything off but not in the kitchen", "everything", "everything"),
+        ("turn everything off, somebody sleeps in the kitchen", "everything", "everything"),
+        ("turn off everything except the lamp in the kitchen", "everything", "everything"),
+        ("lock the back door, I'm in the kitchen", "back door", "back door"),
     ],
 )
 def test_devices_meant_together_are_those_of_the_room_that_is_said(text: str, device: str, meant: str) -> None:

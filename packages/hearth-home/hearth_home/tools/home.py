@@ -133,15 +133,21 @@ def _entrances(devices: Devices, device: str) -> list[Known]:
     Raises:
         NotFound: None. Ambiguous: One that can be locked and one that opens by itself fit alike; no tool chooses which.
     """
+    keys = [key.strip() for key in device.split("\n")]
+    by_key = [one for key in keys for one in devices.in_home() if one.key == key and one.kind in ("lock", "door")]
+    if len(by_key) == len(keys):
+        return by_key
     doors = _doors(devices, device)
-    exact = [one for one in doors if folded(one.name) in folded(device)]
-    if doors[0].kind == "door" or exact:
+    if doors[0].kind == "door":
         return doors
     try:
         others = [one for one in devices.meant(device, "position") if one.kind == "door"]
     except NotFound:
         return doors
-    return devices.chosen([*doors, *others], device) if others else doors
+    is_exact = any(folded(one.name) in folded(device) for one in doors)
+    if not others or (is_exact and not any(folded(one.name) in folded(device) for one in others)):
+        return doors
+    return devices.chosen([*doors, *others], device)
 
 
 def _blinds(devices: Devices, device: str) -> list[Known]:

@@ -109,6 +109,7 @@ def test_who_says_door_is_asked_which_of_two_to_open(call: CallContext) -> None:
     assert [one.state for one in lock_door(call, "the door")] == ["locked"]
     assert names(unlock_door(call, "front door")) == ["hall/front door"]
     assert [one.state for one in unlock_door(call, "all doors")] == ["unlocked", "open"]
+    assert names(unlock_door(call, "hall/front door\ngarage/garage door")) == ["hall/front door", "garage/garage door"]
 
 
 @pytest.mark.parametrize(

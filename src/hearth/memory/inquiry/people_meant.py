@@ -123,8 +123,10 @@ def joined_answer(question: str, passages: PassageStore, call: CallContext) -> H
 def name_described(question: str, call: CallContext) -> str:
     """Return the name on the one card that says of somebody what a question does ("the gardener's number"): on no other
     card stands what it asks for. Empty where there is none, or several."""
-    phrase = person_asked(question)
-    card = _only(_described(phrase, cards_of(call))) if phrase else None
+    phrase, cards = person_asked(question), cards_of(call)
+    if not phrase or any(keys_of(phrase) & keys_of(f"{card.name} {' '.join(_names(card))}") for card in cards):
+        return ""
+    card = _only(_described(phrase, cards))
     return card.name if card is not None else ""
 
 

@@ -236,18 +236,23 @@ def _clause(step: Step, plan: Plan, text: str) -> str:
     return named[0] if len(named) == 1 else ""
 
 
+_TOGETHER = re.compile(r"(?:everything|(?:all|every|both)\b.*|(?:the )?(?:lights|lamps|blinds|shutters))", re.I)
+_SPARED = re.compile(r"\b(?:not|except|but|other than|apart from|unless|without)\b|n['’]t\b", re.I)
+
+
 def _in_said_room(plan: Plan, said: _Said) -> Plan:
     """Keep devices that are meant together to the one room that is said: "everything off in the kitchen"."""
-    known = said.utterance.context.entities
-    devices = {one.name.lower() for one in known if one.kind == "device"}
-    rooms = [one.name for one in known if one.kind == "room"]
+    rooms = [one.name for one in said.utterance.context.entities if one.kind == "room" and one.name]
     steps = list(plan.steps)
     for k, step in enumerate(steps):
         device, words = step.arguments.get(_DEVICE), _clause(step, plan, said.text)
-        if not isinstance(device, str) or any(name in device.lower() for name in devices):
+        if not isinstance(device, str) or not _TOGETHER.fullmatch(device) or _SPARED.search(words):
             continue
-        named = [room for room in rooms if re.search(rf"\bin (?:the |my )?{re.escape(room)}\b", words, re.I)]
-        if len(named) == 1 and not any(room.lower() in device.lower() for room in rooms):
+        named = [room for room in rooms if re.search(rf"\b{re.escape(room)}\b", words, re.I)]
+        if len(named) != 1:
+            continue
+        place = rf"\b(?:on|off|up|down|{re.escape(device)}) in (?:the |my )?{re.escape(named[0])}\b"
+        if re.search(place, words, re.I):
             steps[k] = replace(step, arguments={**step.arguments, _DEVICE: f"{device} in the {named[0]}"})
     return _with_steps(plan, steps)
 
