@@ -9,7 +9,10 @@ import pytest
 
 from hearth.errors import ConfigError
 from hearth.models.encoder.lora_encoder import MATRICES, WIDTH, packed
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.intent_classifier import FILE, IntentClassifier, shipped_classifier
+from hearth.planning.ranking.heads.tool_heads import Said
+from hearth.planning.retrieval.episodic_index import Remembered
 
 SAID = ("turn on the lamp", "scrap netball trials, my ankle's had it", "", "🙂 ünïcode \ud800", "lamp " * 900)
 
@@ -63,3 +66,12 @@ def test_what_ships_says_what_is_asked_for(text: str, tool: str) -> None:
     shipped = shipped_classifier()
     assert shipped is not None
     assert shipped.outputs[int(np.argmax(shipped.scores([text])[0]))] == tool
+
+
+def test_without_it_the_heads_say_as_much_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hearth.planning.retrieval.episodic_index.shipped_classifier", lambda: None)
+    encoder, text = MiniLMEncoder.open(), "turn on the lamp"
+    remembered = Remembered(encoder, None)
+    (scores,) = remembered.meant(Said([text], encoder.encode([text]), [text.split()]))
+    assert max(scores, key=scores.__getitem__) == "turn_on"
+    assert scores["turn_on"] > 0.7

@@ -295,22 +295,15 @@ class HomeAnswers:
             told = share_answer(share, self._readings(share.question, call))
             if told is not None and told.chance >= least_chance():
                 return told
-        readings = self._readings(question, call)
-        if name := name_described(question, call):
-            readings = [
-                one
-                for one in readings
-                if one.candidate.passage.kind != "contact" or one.candidate.passage.title == name
-            ]
+        name = name_described(question, call)
+        readings = [one for one in self._readings(question, call) if not name or not _is_another_card(one, name)]
         best = readings[0] if readings else None
         if (best is None or best.chance < least_chance()) and (matter := _DECIDED.match(question)) is not None:
             told = decision_of(matter["by"], matter["of"].strip(" ?."), self.passages, call, self._is_instruction)
             if told is not None:
                 return told
         if best is None or best.chance < least_chance():
-            chance = best.chance if best is not None else 0.0
-            nearest = self._nearest(readings) or (f"card “{name}”" if name else "")
-            return HomeAnswer("unknown", "", self.looked_at(), (), round(chance, 4), nearest)
+            return self._unknown(readings, name)
         if best.is_strangers and (card := named_card_answer(question, call)) is not None:
             return beside_card(card, best, call.now)
         if (joint := joint_answer(question, readings)) is not None:
@@ -337,6 +330,12 @@ class HomeAnswers:
         ]
         quoted = [self._as_quotation(one) if self._is_order(one) else one for one in read]
         return own_first(question, sorted(quoted, key=lambda one: -one.chance))
+
+    def _unknown(self, readings: Sequence[Reading], name: str) -> HomeAnswer:
+        """Say that nothing answers, and what comes nearest: else the card of whom the question describes."""
+        chance = readings[0].chance if readings else 0.0
+        nearest = self._nearest(readings) or (f"card “{name}”" if name else "")
+        return HomeAnswer("unknown", "", self.looked_at(), (), round(chance, 4), nearest)
 
     @staticmethod
     def _nearest(readings: Sequence[Reading]) -> str:
@@ -400,3 +399,9 @@ def things_text(counts: Mapping[str, int]) -> str:
         f"{counts[kind]} {kind if counts[kind] == 1 else name}" for kind, name in _PLURALS.items() if kind in counts
     ]
     return " and ".join(filter(None, (", ".join(said[:-1]), *said[-1:])))
+
+
+def _is_another_card(one: Reading, name: str) -> bool:
+    """Return whether a reading is of a card that is not of that name."""
+    passage = one.candidate.passage
+    return passage.kind == "contact" and passage.title != name

@@ -15,7 +15,7 @@ import re
 import struct
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,14 @@ from hearth.planning.arguments.alignment import (
     lesson_to_json,
 )
 from hearth.planning.ranking.heads.taken_heads import prior_in, read_taken
-from hearth.planning.ranking.heads.tool_heads import HeadPrior, Said, ToolHeads, shipped_prior, shipped_tools
+from hearth.planning.ranking.heads.tool_heads import (
+    CLASSIFIER_SHARE,
+    HeadPrior,
+    Said,
+    ToolHeads,
+    shipped_prior,
+    shipped_tools,
+)
 from hearth.planning.retrieval.similarity import Likeness
 from hearth.protocols import Encoder
 from hearth.storage.database import Store
@@ -452,6 +459,8 @@ class Remembered:
             prior = self._prior or self._joined_heads() or shipped_prior()
             is_fit = prior is not None and prior.fits(self._encoder)
             classifier = self._classifier or shipped_classifier() if is_fit else None
+            if prior is not None and is_fit and classifier is None:  # a damaged one: the weights speak alone
+                prior = replace(prior, weights=prior.weights / (1 - CLASSIFIER_SHARE))
             self._heads = ToolHeads(self._encoder.dim, prior if is_fit else None, classifier)
             self._teach(range(len(self.rows)))
         return self._heads
