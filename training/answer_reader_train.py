@@ -35,7 +35,8 @@ from hearth.errors import MissingExtraError
 from hearth.learning.finetune.lora import LowRankEncoder
 from hearth.memory.passages.passage_cutting import passages_of
 from hearth.memory.search.terms import telling_words
-from hearth.models.encoder.lora_encoder import WIDTH, load_tokenizer, load_weights, packed, unpacked
+from hearth.models.encoder.lora_encoder import WIDTH, load_weights, packed, unpacked
+from hearth.models.encoder.minilm import shared_tokenizer
 from hearth.models.span_extractor import ABSENT, HEADS, NO, SPAN, YES, Form, Layout, Pieces, Question
 from hearth_bench.suites.reading.home_pieces import HomePiece, read_pieces
 from hearth_bench.suites.reading.question_file import SPLIT_SEED, DocumentQuestion, is_held, read_questions
@@ -256,7 +257,7 @@ def train(data: Path, options: Options, out: Path, started: bytes) -> dict[str, 
     questions = [one for one in read_questions(data) if not is_held(one)]
     model = AnswerReader(options)
     model.load(started)
-    pieces = Pieces(load_tokenizer())
+    pieces = Pieces(shared_tokenizer())
     batches: list[list[tuple[Layout, Lesson]]] = []
     homes = read_pieces(HOMES, held=False)[: options.n_pieces] if options.homes else []
     for epoch in range(int(np.ceil(options.n_epochs))):

@@ -25,7 +25,8 @@ from torch.nn import functional
 
 from hearth.agent import shipped_demonstrations
 from hearth.learning.finetune.lora import LowRankEncoder
-from hearth.models.encoder.lora_encoder import N_LAYERS, WIDTH, Array, load_tokenizer, load_weights, packed, unpacked
+from hearth.models.encoder.lora_encoder import N_LAYERS, WIDTH, Array, load_weights, packed, unpacked
+from hearth.models.encoder.minilm import shared_tokenizer, within
 from hearth.models.intent_classifier import MAX_TOKENS, IntentClassifier
 from training.tool_heads_train import (
     Row,
@@ -72,12 +73,11 @@ class Lower:
 
     def __init__(self, texts: Sequence[str]) -> None:
         weights = load_weights()
-        tokenizer = load_tokenizer()
-        tokenizer.enable_truncation(max_length=MAX_TOKENS)
+        tokenizer = shared_tokenizer()
         lower = LowRankEncoder(weights, 1, layers=range(_LAYERS.start)).eval()
         words, places = weights["embeddings.word_embeddings.weight"], weights["embeddings.position_embeddings.weight"]
         segment = weights["embeddings.token_type_embeddings.weight"][0]
-        ids = [np.array(one.ids) for one in tokenizer.encode_batch(list(texts))]
+        ids = [np.array(within(one.ids, MAX_TOKENS)) for one in tokenizer.encode_batch(list(texts))]
         self.states: list[Tensor] = [torch.empty(0)] * len(ids)
         with torch.no_grad():
             for some in by_length([len(one) for one in ids], 128):

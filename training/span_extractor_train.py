@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 from hearth.errors import MissingExtraError
 from hearth.formats.plan_json import read_jsonl, read_tools
 from hearth.learning.finetune.lora import LowRankEncoder
-from hearth.models.encoder.lora_encoder import WIDTH, Array, load_tokenizer, load_weights, packed, unpacked
+from hearth.models.encoder.lora_encoder import WIDTH, Array, load_weights, packed, unpacked
+from hearth.models.encoder.minilm import shared_tokenizer
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.span_extractor import (
     GIVEN,
@@ -470,7 +471,7 @@ def train(
     torch.set_num_threads(options.n_threads)
     found, hashes = read_corpora(data, options)
     single = found[0]
-    pieces = Pieces(load_tokenizer())
+    pieces = Pieces(shared_tokenizer())
     likeness = Likeness(MiniLMEncoder.open())
     model = Reader(load_weights(), options.rank)
     began, cpu_began = time.monotonic(), time.process_time()

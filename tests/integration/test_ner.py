@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth.errors import ConfigError
-from hearth.models.encoder.lora_encoder import MATRICES, WIDTH, load_tokenizer, packed, unpacked
+from hearth.models.encoder.lora_encoder import MATRICES, WIDTH, packed, unpacked
+from hearth.models.encoder.minilm import shared_tokenizer
 from hearth.models.ner import (
     AFTER_LINE,
     GLUED,
@@ -175,20 +176,20 @@ def test_pieces_cover_the_text(text: str) -> None:
     ],
 )
 def test_the_shape_of_a_word_is_seen(text: str, shapes: list[int]) -> None:
-    tokens = tokens_of(load_tokenizer(), text)
+    tokens = tokens_of(shared_tokenizer(), text)
     starts = [i for i, (a, _) in enumerate(tokens.spans) if a == 0 or text[a - 1] == " "]
     assert [int(tokens.shapes[i, :AFTER_LINE].argmax()) for i in starts] == shapes
 
 
 def test_a_new_line_and_a_missing_space_are_seen() -> None:
-    tokens = tokens_of(load_tokenizer(), "one\ntwo,three")
+    tokens = tokens_of(shared_tokenizer(), "one\ntwo,three")
     assert tokens.shapes[:, AFTER_LINE].tolist() == [1, 1, 0, 0]
     assert tokens.shapes[:, GLUED].tolist() == [0, 0, 1, 1]
 
 
 def test_whole_words_are_taken_and_neighbours_joined() -> None:
     text = "Tell Ann Lee, Bob\nand Eve-Marie"
-    tokens = tokens_of(load_tokenizer(), text)
+    tokens = tokens_of(shared_tokenizer(), text)
     chances = np.zeros((len(tokens.ids), 1 + len(KINDS)), dtype=np.float32)
     chances[:, 0] = 1
     for word in ("Ann", "Lee", "Bob", "Eve", "Mar"):

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from hearth.errors import ConfigError
-from hearth.models.encoder.lora_encoder import MATRICES, WIDTH, AdaptedEncoder, Array, load_tokenizer, packed, unpacked
+from hearth.models.encoder.lora_encoder import MATRICES, WIDTH, AdaptedEncoder, Array, packed, unpacked
+from hearth.models.encoder.minilm import shared_tokenizer
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.span_extractor import (
     FORM_TOKENS,
@@ -62,7 +63,7 @@ def reader(adapter: Path, cache: Path) -> SpanReader:
 
 @pytest.fixture(scope="module")
 def pieces() -> Pieces:
-    return Pieces(load_tokenizer())
+    return Pieces(shared_tokenizer())
 
 
 def test_an_empty_adapter_gives_the_encoder(cache: Path) -> None:

@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from hearth.errors import MissingExtraError
 from hearth.formats.plan_json import read_jsonl
 from hearth.learning.finetune.lora import LowRankEncoder
-from hearth.models.encoder.lora_encoder import WIDTH, Array, load_tokenizer, load_weights, packed, unpacked
+from hearth.models.encoder.lora_encoder import WIDTH, Array, load_weights, packed, unpacked
+from hearth.models.encoder.minilm import shared_tokenizer
 from hearth.models.ner import HEADS, KINDS, N_SHAPES, TAGGER_FILE, Tokens, tokens_of
 from training.ner.ner_data import FORMS_FILE, Example, Sentences, Shares, without_names
 from training.ner.ner_values import WORDS_FILE, Values
@@ -118,7 +119,7 @@ class Batches:
 
     def __init__(self, sentences: Sentences, options: Options) -> None:
         self._sentences = sentences
-        self._tokenizer = load_tokenizer()
+        self._tokenizer = shared_tokenizer()
         self._options = options
 
     def pool(self, number: int) -> list[list[Row]]:

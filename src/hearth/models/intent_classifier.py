@@ -19,7 +19,8 @@ import numpy as np
 import tokenizers
 
 from hearth.errors import ConfigError
-from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, load_tokenizer, unpacked
+from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, unpacked
+from hearth.models.encoder.minilm import shared_tokenizer, within
 
 FILE = Path(__file__).parent.parent / "data" / "intent_classifier.npz"
 MAX_TOKENS = 64
@@ -73,9 +74,7 @@ class IntentClassifier:
     ) -> IntentClassifier:
         """Make a classifier of its parts. Args: fingerprint: Of them: the key of the cached graph."""
         encoder = AdaptedEncoder.open(adapter, fingerprint, cache_dir, n_threads=1)
-        tokenizer = load_tokenizer()
-        tokenizer.enable_truncation(max_length=MAX_TOKENS)
-        return cls(encoder, tokenizer, outputs)
+        return cls(encoder, shared_tokenizer(), outputs)
 
     def scores(self, texts: Sequence[str]) -> Array:
         """Return the log-odds of each output against all of them, up to a constant, shape [n, outputs].
@@ -90,7 +89,7 @@ class IntentClassifier:
         return np.stack([self._of(text[:_MAX_CHARACTERS]) for text in texts])
 
     def _scores_of(self, text: str) -> Array:
-        ids = np.array(self._tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8")).ids, dtype=np.int64)
+        ids = np.array(within(self._tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8")).ids, MAX_TOKENS))
         encoder = self._encoder
         embedded = encoder.words[ids] + encoder.places[: len(ids)] + encoder.segments[0]
         mean = encoder.states(np.asarray(embedded, dtype=np.float32)).mean(axis=0)

@@ -23,7 +23,8 @@ import tokenizers
 from numpy.typing import NDArray
 
 from hearth.errors import ConfigError
-from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, load_tokenizer, unpacked
+from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, unpacked
+from hearth.models.encoder.minilm import shared_tokenizer
 
 TAGGER_FILE = Path(__file__).parent.parent / "data" / "tagger.npz"
 KINDS = ("person", "organisation", "place", "address", "group", "title", "age", "date", "identifier")
@@ -109,7 +110,7 @@ class Tagger:
                 "'python -m training.ner.ner_train'"
             ) from None
         encoder = AdaptedEncoder.open(adapter, hashlib.sha256(data).hexdigest(), cache_dir, n_threads=n_threads)
-        return cls(encoder, load_tokenizer(), heads)
+        return cls(encoder, shared_tokenizer(), heads)
 
     def spans(self, texts: Sequence[str]) -> list[list[Span]]:
         """Return the names of each text, in order and without overlaps.

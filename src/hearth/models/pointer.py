@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hearth.errors import StoreCorruptError
 from hearth.models.encoder import minilm
-from hearth.models.encoder.onnx_session import onnxruntime, session_options
+from hearth.models.encoder.onnx_session import cached_session, onnxruntime, start_session
 from hearth.models.encoder.sentence_encoder import MAX_CHARACTERS, MAX_TOKENS, MiniLMEncoder
 from hearth.models.encoder.transformer_layers import LAYER_MATRICES, N_LAYERS, Array, Shape, quantised, upper_weights
 from hearth.protocols import Encoder, Proposal
@@ -75,25 +75,21 @@ class LowerLayers:
         folder, cache = minilm.model_dir(), minilm.cache_folder(cache_dir)
         minilm.verify_weights(folder / "model.safetensors", cache)
         weights, mapping = minilm.map_weights(folder / "model.safetensors")
-        path = cache / f"lower-{n_lower}-{LOWER_VERSION}.onnx"
-        graph = _kept(path)
-        if graph is None:
+
+        def built() -> bytes:
             # Only the first start on a machine builds a graph; the others do not pay for importing onnx.
             from hearth.models.pointer_graph import lower_graph
 
-            graph = lower_graph(weights, n_lower)
-            minilm.keep(path, graph)
-            minilm.keep(path.with_suffix(".sha256"), hashlib.sha256(graph).hexdigest().encode())
+            return lower_graph(weights, n_lower)
+
+        session = cached_session(cache / f"lower-{n_lower}-{LOWER_VERSION}.onnx", built, n_threads)
         minilm.release_pages(mapping)
-        tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(max_length=MAX_TOKENS)
-        return cls(start_session(graph, n_threads), tokenizer, weights)
+        return cls(session, minilm.shared_tokenizer(), weights)
 
     def states(self, text: str) -> Array:
         """Return states of shape [n_tokens, 384]; an empty text has its two end marks."""
         readable = text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
-        ids = self._tokenizer.encode(readable).ids
+        ids = np.array(minilm.within(self._tokenizer.encode(readable).ids, MAX_TOKENS))
         (states,) = self._session.run(None, {"embedded": self._words[ids] + self._places[: len(ids)]})
         return np.asarray(states, dtype=np.float32)
 
@@ -383,27 +379,6 @@ def matrices(published: Mapping[str, Array], shape: Shape) -> dict[str, NDArray[
         if name.partition(".")[2] in LAYER_MATRICES:
             found[name], found[f"{name}.scale"] = quantised(weight)
     return found
-
-
-def start_session(
-    graph: bytes, n_threads: int, elsewhere: Mapping[str, NDArray[np.generic]] | None = None
-) -> onnxruntime.InferenceSession:
-    """Start a session of one graph; `elsewhere` holds the tensors that it names but does not contain."""
-    options = session_options(n_threads)
-    if elsewhere:
-        values = [onnxruntime.OrtValue.ortvalue_from_numpy(value) for value in elsewhere.values()]
-        options.add_external_initializers(list(elsewhere), values)
-    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-
-
-def _kept(path: Path) -> bytes | None:
-    """Return a cached graph when it is whole; else None."""
-    try:
-        graph = path.read_bytes()
-        whole = path.with_suffix(".sha256").read_bytes() == hashlib.sha256(graph).hexdigest().encode()
-    except OSError:
-        return None
-    return graph if whole else None
 
 
 def _mark(text: str) -> str:

@@ -21,7 +21,8 @@ import tokenizers
 from numpy.typing import NDArray
 
 from hearth.errors import ConfigError
-from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, load_tokenizer, unpacked
+from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, unpacked
+from hearth.models.encoder.minilm import shared_tokenizer
 
 KINDS = ("absent", "span", "option", "given", "yes", "no")
 ABSENT, SPAN, OPTION, GIVEN, YES, NO = range(len(KINDS))
@@ -240,7 +241,7 @@ class SpanReader:
                 "'python -m training.span_extractor_train'"
             ) from None
         encoder = AdaptedEncoder.open(adapter, hashlib.sha256(data).hexdigest(), cache_dir, n_threads=n_threads)
-        return cls(encoder, Pieces(load_tokenizer()), heads)
+        return cls(encoder, Pieces(shared_tokenizer()), heads)
 
     def read(self, form: Form, text: str, signs: Array | None = None) -> Reading:
         """Ask every question of the form of the text.

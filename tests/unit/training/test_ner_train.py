@@ -13,7 +13,8 @@ import pytest
 pytest.importorskip("faker", reason="needs the extra 'train' (Faker)")
 pytest.importorskip("torch", reason="needs the extra 'train' (torch)")
 
-from hearth.models.encoder.lora_encoder import load_tokenizer, unpacked
+from hearth.models.encoder.lora_encoder import unpacked
+from hearth.models.encoder.minilm import shared_tokenizer
 from hearth.models.ner import HEADS, KINDS, Tagger, tokens_of
 from training.ner import ner_train
 from training.ner.ner_data import (
@@ -118,7 +119,7 @@ def test_texts_of_one_form_have_one_skeleton() -> None:
 
 def test_tokens_get_the_kind_of_their_span() -> None:
     example = Example("call Anna Kowalczyk now", ((5, 19, "person"),))
-    tokens = tokens_of(load_tokenizer(), example.text)
+    tokens = tokens_of(shared_tokenizer(), example.text)
     row = row_of(example, tokens)
     inside = [5 <= a < 19 for a, _ in tokens.spans]
     assert [t == 1 + KINDS.index("person") for t in row.targets] == inside

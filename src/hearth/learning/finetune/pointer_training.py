@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hearth.learning.finetune.lessons import Epoch, Lesson, Synthesis, Task, Text, Trained, lessons_sha256
+from hearth.models.encoder.onnx_session import start_session
 from hearth.models.encoder.transformer_layers import LAYER_PARTS, N_LAYERS, WIDTH, Array, Shape, upper_weights
 from hearth.models.pointer import (
     MODEL_FILE,
@@ -36,7 +37,6 @@ from hearth.models.pointer import (
     ToolTable,
     matrices,
     read_record,
-    start_session,
 )
 from hearth.models.pointer_graph import pointer_graph, read_weights
 from hearth.protocols import Proposal

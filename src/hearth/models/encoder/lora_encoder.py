@@ -8,7 +8,6 @@ graph is kept in the cache under the adapter's hash and built again when it is m
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -16,11 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import tokenizers
 from numpy.typing import NDArray
 
 from hearth.models.encoder import minilm
-from hearth.models.encoder.onnx_session import onnxruntime, session_options
+from hearth.models.encoder.onnx_session import cached_session, onnxruntime
 
 if TYPE_CHECKING:
     import onnx
@@ -81,8 +79,11 @@ class AdaptedEncoder:
         minilm.verify_weights(folder / "model.safetensors", cache)
         weights, mapping = minilm.map_weights(folder / "model.safetensors")
         key = hashlib.sha256(fingerprint.encode()).hexdigest()[:16]
-        graph = _graph_bytes(weights, adapter, cache / f"adapted-{key}-{GRAPH_VERSION}.onnx")
-        session = _start_session(graph, n_threads)
+        session = cached_session(
+            cache / f"adapted-{key}-{GRAPH_VERSION}.onnx",
+            lambda: quantised(float_graph(merged(weights, adapter))),
+            n_threads or min(minilm.n_cores(), 4),
+        )
         places = np.array(weights["embeddings.position_embeddings.weight"], dtype=np.float32)
         segments = np.array(weights["embeddings.token_type_embeddings.weight"], dtype=np.float32)
         minilm.release_pages(mapping)
@@ -96,14 +97,6 @@ class AdaptedEncoder:
         """
         (states,) = self._session.run(None, {"embedded": embedded})
         return np.asarray(states, dtype=np.float32)
-
-
-def load_tokenizer() -> tokenizers.Tokenizer:
-    """Load the package's tokenizer, without truncation or padding."""
-    tokenizer = tokenizers.Tokenizer.from_file(str(minilm.model_dir() / "tokenizer.json"))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
 
 
 def load_weights(cache_dir: Path | None = None) -> dict[str, Array]:
@@ -133,24 +126,6 @@ def merged(weights: Mapping[str, Array], adapter: Mapping[str, Array]) -> dict[s
 
 
 # ── Graph ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _graph_bytes(weights: Mapping[str, Array], adapter: Mapping[str, Array], path: Path) -> bytes:
-    """Return the cached graph when it is whole, else a new one."""
-    mark = path.with_suffix(".sha256")
-    with contextlib.suppress(OSError):
-        graph = path.read_bytes()
-        if mark.read_bytes() == hashlib.sha256(graph).hexdigest().encode():
-            return graph
-    graph = quantised(float_graph(merged(weights, adapter)))
-    minilm.keep(path, graph)
-    minilm.keep(mark, hashlib.sha256(graph).hexdigest().encode())
-    return graph
-
-
-def _start_session(graph: bytes, n_threads: int) -> onnxruntime.InferenceSession:
-    options = session_options(n_threads or min(minilm.n_cores(), 4))
-    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
 
 def quantised(model: onnx.ModelProto) -> bytes:

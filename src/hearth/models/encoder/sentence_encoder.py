@@ -9,8 +9,6 @@ Covered: a damaged or missing graph is rebuilt. For the files, see `models.encod
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import mmap
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,14 +24,15 @@ from numpy.typing import NDArray
 from hearth.models.encoder.int8_graph import build_quick_graph
 from hearth.models.encoder.minilm import (
     cache_folder,
-    keep,
     map_weights,
     model_dir,
     n_cores,
     release_pages,
+    shared_tokenizer,
     verify_weights,
+    within,
 )
-from hearth.models.encoder.onnx_session import onnxruntime, session_options
+from hearth.models.encoder.onnx_session import cached_session, onnxruntime
 from hearth.models.encoder.shipped_vectors import ShippedVectors
 
 if TYPE_CHECKING:
@@ -102,9 +101,8 @@ class MiniLMEncoder:
     def __init__(
         self,
         session: onnxruntime.InferenceSession,
-        tokenizer: tokenizers.Tokenizer,
         embeddings: _Embeddings,
-        quick: Callable[[range], bytes],
+        quick: Callable[[range], onnxruntime.InferenceSession],
         n_threads: int,
         known: ShippedVectors | None,
     ) -> None:
@@ -115,7 +113,7 @@ class MiniLMEncoder:
         self._quick: list[onnxruntime.InferenceSession] = []
         self._opening = threading.Lock()
         self._session = session
-        self._tokenizer = tokenizer
+        self._tokenizer = shared_tokenizer()
         self._embeddings = embeddings
 
     @classmethod
@@ -138,20 +136,22 @@ class MiniLMEncoder:
         verify_weights(weights_path, cache)
         weights, mapping = map_weights(weights_path)
         n_threads = n_threads or min(n_cores(), _N_THREADS_MAX)
-        session = _start_session(_graph_bytes(cache, "graph", lambda: _build_graph(weights)), weights, n_threads)
+        inside = {name: weights[name] for name in weights if name.startswith(("encoder.", "embeddings.LayerNorm."))}
+        session = cached_session(
+            cache / "graph.onnx", lambda: bytes(_build_graph(weights).SerializeToString()), n_threads, inside
+        )
         places = np.asarray(weights[_PLACES][:MAX_TOKENS] + weights[_SEGMENTS][0], dtype=np.float32)
         # The session has its own, packed copy of the weights; of the file, only rows of the word table are still read.
         release_pages(mapping)
-        tokenizer = _load_tokenizer(folder / "tokenizer.json")
 
-        def quick(layers: range) -> bytes:
-            def build() -> onnx.ModelProto:
-                return build_quick_graph(weights, layers, _N_LAYERS, _N_HEADS, _WIDTH)
+        def quick(layers: range) -> onnxruntime.InferenceSession:
+            def build() -> bytes:
+                return bytes(build_quick_graph(weights, layers, _N_LAYERS, _N_HEADS, _WIDTH).SerializeToString())
 
-            return _graph_bytes(cache, f"quick-{layers.start}-{layers.stop}", build)
+            return cached_session(cache / f"quick-{layers.start}-{layers.stop}.onnx", build, 1)
 
         known = None if is_afresh else ShippedVectors.open()
-        return cls(session, tokenizer, _Embeddings(weights[_WORDS], places, mapping), quick, n_threads, known)
+        return cls(session, _Embeddings(weights[_WORDS], places, mapping), quick, n_threads, known)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed `texts`; an empty text has a vector too.
@@ -176,7 +176,7 @@ class MiniLMEncoder:
         vectors = np.empty((len(texts), _WIDTH), dtype=np.float32)
         for start in range(0, len(texts), _CHUNK_TEXTS):
             chunk = [_readable(text) for text in texts[start : start + _CHUNK_TEXTS]]
-            ids = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(chunk)]
+            ids = [np.array(within(one.ids, MAX_TOKENS)) for one in self._tokenizer.encode_batch_fast(chunk)]
             for first, last in _packs([len(i) for i in ids]):
                 vectors[start + first : start + last] = self._run(ids[first:last])
         if len(texts) > _CHUNK_TEXTS:
@@ -212,19 +212,14 @@ class MiniLMEncoder:
     def _quick_parts(self) -> list[onnxruntime.InferenceSession]:
         with self._opening:
             if not self._quick:
-                self._quick = [
-                    onnxruntime.InferenceSession(
-                        self._open_quick(layers), session_options(1), providers=["CPUExecutionProvider"]
-                    )
-                    for layers in _QUICK_PARTS
-                ]
+                self._quick = [self._open_quick(layers) for layers in _QUICK_PARTS]
             return self._quick
 
     def _tokens_of(
         self, parts: Sequence[onnxruntime.InferenceSession], encodings: Sequence[tokenizers.Encoding]
     ) -> list[TokenVectors]:
         """Run each text by itself through each part, all of them through one part before the next."""
-        ids = [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
+        ids = [np.array(within(encoding.ids, MAX_TOKENS)) for encoding in encodings]
         embedded = [self._embeddings.words[mine] + self._embeddings.places[: len(mine)] for mine in ids]
         # One row takes the mean over all tokens, the rows of single tokens give them one by one.
         pools = [np.vstack([np.full(len(mine), 1 / len(mine)), np.eye(len(mine))]).astype(np.float32) for mine in ids]
@@ -232,13 +227,13 @@ class MiniLMEncoder:
         for part in before:
             embedded = [part.run(None, {"tokens": one})[0] for one in embedded]
         vectors = [last.run(None, {"tokens": one, "pool": pool})[0] for one, pool in zip(embedded, pools)]
-        spans = [np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2) for encoding in encodings]
+        spans = [np.array(within(encoding.offsets, MAX_TOKENS), dtype=np.int32) for encoding in encodings]
         return [TokenVectors(v[0], v[1:], s, _rarity(mine)) for v, s, mine in zip(vectors, spans, ids)]
 
-    def _run(self, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+    def _run(self, ids: Sequence[NDArray[np.int64]]) -> NDArray[np.float32]:
         """Return the vectors of a few token sequences, concatenated."""
         lengths = [len(i) for i in ids]
-        flat = np.fromiter((token for i in ids for token in i), dtype=np.int64, count=sum(lengths))
+        flat = np.concatenate(ids)
         embedded = self._embeddings.words[flat] + np.concatenate([self._embeddings.places[:n] for n in lengths])
         pool = np.zeros((len(ids), len(flat)), dtype=np.float32)
         end = 0
@@ -279,41 +274,6 @@ def _rarity(ids: NDArray[np.int64]) -> NDArray[np.float32]:
 def _readable(text: str) -> str:
     """Return `text` without what the tokenizer cannot take (lone surrogates), cut to a length that bounds the work."""
     return text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
-
-
-# ── Files ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _graph_bytes(cache: Path, name: str, build: Callable[[], onnx.ModelProto]) -> bytes:
-    """Return the cached graph when it is whole, else a new one."""
-    graph_path, hash_path = cache / f"{name}.onnx", cache / f"{name}.sha256"
-    with contextlib.suppress(OSError):
-        graph = graph_path.read_bytes()
-        if hash_path.read_bytes() == hashlib.sha256(graph).hexdigest().encode():
-            return graph
-    graph = bytes(build().SerializeToString())
-    keep(graph_path, graph)
-    keep(hash_path, hashlib.sha256(graph).hexdigest().encode())
-    return graph
-
-
-def _load_tokenizer(path: Path) -> tokenizers.Tokenizer:
-    tokenizer = tokenizers.Tokenizer.from_file(str(path))
-    # The file asks for padding to 128 tokens and a cut there; the published sentence model overrides both.
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(max_length=MAX_TOKENS)
-    return tokenizer
-
-
-def _start_session(
-    graph: bytes, weights: dict[str, NDArray[np.float32]], n_threads: int
-) -> onnxruntime.InferenceSession:
-    options = session_options(n_threads)
-    names = [name for name in weights if name.startswith(("encoder.", "embeddings.LayerNorm."))]
-    options.add_external_initializers(
-        names, [onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(weights[name], 1) for name in names]
-    )
-    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
 
 # ── Graph ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -50,6 +50,7 @@ from hearth.types import Demonstration
 
 _HEADER = struct.Struct("<HIHH")
 """Header: version, fingerprint of the encoder, number of lessons, bytes of their tool names."""
+_MANY_READ = 400
 _PROBE = "the same words always have the same vector"
 
 
@@ -307,14 +308,30 @@ class Remembered:
 
         Demonstrations aligned by an older Hearth or encoder are aligned anew.
         """
+        wanted = ids or [row[0] for row in store.query("SELECT id FROM demonstration ORDER BY rowid")]
+        stale: list[str] = []
+        matrices, plain = [self._matrix], [self._plain]
+        # Some at a time: of all at once, the memory that was needed for a moment stays with the process (25 MB).
+        for start in range(0, len(wanted), _MANY_READ):
+            forms, read = self._read_vectors(store, wanted[start : start + _MANY_READ], stale)
+            matrices.append(forms)
+            plain.append(read)
+        self._matrix, self._plain = np.vstack(matrices), np.vstack(plain)
+        self._changed()
+        for start in range(0, len(stale), 200):
+            self.add(self._as_written(id) for id in stale[start : start + 200])
+
+    def _read_vectors(
+        self, store: Store, ids: Sequence[str], stale: list[str]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float16]]:
+        """Add rows of `ids` and return their vectors: of their forms and of their plain words; what was aligned by
+        another Hearth is added to `stale`."""
+        width, plain_width = self.likeness.dim * 2, self._encoder.dim * 2
         forms: list[bytes] = []
         plain: list[bytes] = []
-        stale: list[str] = []
-        width, plain_width = self.likeness.dim * 2, self._encoder.dim * 2
         marks = ",".join("?" * len(ids))
-        chosen = f" WHERE id IN ({marks})" if ids else ""
         for id, source, blob, digest in store.query(
-            f"SELECT id, source, vector, coalesce(digest, '') FROM demonstration{chosen} ORDER BY rowid",  # noqa: S608 - question marks only
+            f"SELECT id, source, vector, coalesce(digest, '') FROM demonstration WHERE id IN ({marks}) ORDER BY rowid",  # noqa: S608 - question marks only
             tuple(ids),
         ):
             rows = self._unpacked(id, blob, width + plain_width)
@@ -327,14 +344,8 @@ class Remembered:
             forms.append(blob[end - len(rows) * width : end])
             plain.append(blob[end:])
         packed = np.frombuffer(b"".join(forms), dtype=np.float16).reshape(-1, self.likeness.dim)
-        self._matrix = (
-            np.vstack([self._matrix, packed.astype(np.float32)]) if len(self._matrix) else packed.astype("f4")
-        )
         read = np.frombuffer(b"".join(plain), dtype=np.float16).reshape(-1, self._encoder.dim)
-        self._plain = np.vstack([self._plain, read])
-        self._changed()
-        for start in range(0, len(stale), 200):
-            self.add(self._as_written(id) for id in stale[start : start + 200])
+        return packed.astype(np.float32), read
 
     def _unpacked(self, id: str, blob: bytes | None, width: int) -> list[Row] | None:
         if blob is None or len(blob) < _HEADER.size:
