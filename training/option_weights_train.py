@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from hearth.agent import shipped_demonstrations
 from hearth.language.reading import Utterance
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.models.intent_classifier import IntentClassifier
+from hearth.models.intent_classifier import IntentClassifier, MarkedToken
 from hearth.planning.ranking.heads.request_sketch import drawn_cosines
 from hearth.planning.ranking.heads.tool_heads import NOTHING, PROBE, HeadPrior
 from hearth.planning.retrieval.option_odds import ALIKE, READINGS, OptionOdds
@@ -40,7 +40,7 @@ from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
 from hearth.types import Context, Demonstration, Plan, ToolSpec
 from hearth_bench.data.request_corpus import RealRequest, is_held_out
-from training.intent_classifier_train import Lower, taught
+from training.intent_classifier_train import Lower, acts_to_learn, taught
 from training.tool_heads_train import (
     Row,
     asked_rows,
@@ -153,11 +153,15 @@ class _BeforeNewTools(IntentClassifier):
         found: NDArray[np.float32] = self._whole.scores(texts)[:, self._kept]
         return found
 
+    def marked(self, text: str) -> tuple[MarkedToken, ...]:
+        return self._whole.marked(text)
+
 
 class Heads:
     """Heads solved without some of what was said, from features that are made once."""
 
     def __init__(self, encoder: MiniLMEncoder, shown: Sequence[Demonstration], asked: Sequence[RealRequest]) -> None:
+        self._shown, self._asked = shown, asked
         taught, again = taught_rows(shown), mistyped(asked)
         self._rows: list[Row] = [*taught, *asked_rows(asked), *asked_rows(typed for _, typed in again)]
         self._tenths = [0] * len(taught) + [_tenth_of(one) for one in (*asked, *(one for one, _ in again))]
@@ -187,7 +191,11 @@ class Heads:
         rows = list(enumerate(zip(self._rows, self._tenths)))
         kept = [k for k, (row, tenth) in rows if tenth not in parts and row.id not in hidden]
         seen = [self._rows[k] for k in kept]
-        return taught(seen, Lower([row.form for row in seen]), range(len(kept)), self._outputs).opened(cache)
+        acts = acts_to_learn(
+            [d for d in self._shown if d.id not in hidden],
+            [one.text for one in self._asked if _tenth_of(one) not in parts],
+        )
+        return taught(seen, Lower([row.form for row in seen]), range(len(kept)), self._outputs, acts).opened(cache)
 
 
 def _tenth_of(one: RealRequest) -> int:

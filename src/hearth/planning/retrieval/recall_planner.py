@@ -58,6 +58,7 @@ from hearth.planning.retrieval.plan_assembly import (
     swallows_a_time,
     takes_time,
 )
+from hearth.planning.retrieval.segmentation import acts_of
 from hearth.planning.retrieval.tool_index import Offered
 from hearth.planning.retrieval.voting import Ballot
 from hearth.protocols import Encoder
@@ -102,6 +103,10 @@ _LEAST_READING, _LEAST_CHANGING, _MOST_READINGS = 0.02, 0.03, 6
 """Of other readings of a request: least share of what is not refusing, for reading and for changing ones; how many."""
 _LEAST_SEQUENCES = 20
 """Least demonstrations of several steps, with a tool that does not ship, for sequences to be ranked."""
+_OF_WHOLE = 0.9
+"""Share of a request from which on its only act is the same as the whole."""
+_WITH_ONE_ACT = 2
+"""Units of a request that asks for one thing: the whole, and the act without what is said beside it."""
 _AT_ANY_TIME = dt.datetime(2026, 1, 5, 9, tzinfo=dt.UTC)
 """When a demonstration that names no time is judged: a Monday, at nine."""
 _LEAST_ASKING, _LEAST_SOMETHING = 0.2, 0.25
@@ -208,7 +213,7 @@ class RecallPlanner:
         if again is not None and again.is_whole and not again.is_exchanged:
             return self._repeated(again)
         if said.forbids:
-            return Refusal("out_of_scope", _NOT_TO, planner=OWNERS_WORD if len(units) < 2 else self.name)
+            return Refusal("out_of_scope", _NOT_TO, planner=OWNERS_WORD if len(units) <= _WITH_ONE_ACT else self.name)
         parts = proposal.parts()
         answer = self._answered(parts, offered)
         if isinstance(answer, Refusal) and len(parts) > 1 and _is_sure_of_all(whole := proposal.whole(), parts):
@@ -217,7 +222,7 @@ class RecallPlanner:
             holds_what_is_gone(answer, tools, said.slots, said.now) or does_the_opposite(answer, said, near, tools)
         ):
             answer = Refusal("out_of_scope", _UNSURE, planner=self.name)
-        if len(units) == 1 and (
+        if len(units) <= _WITH_ONE_ACT and (
             (isinstance(answer, Plan) and swallows_a_time(answer, said.slots, tools))
             or self._is_for_now_only(answer, said, offered)
         ):
@@ -294,12 +299,13 @@ class RecallPlanner:
         return readings[:_MOST_READINGS]
 
     def _units(self, said: Utterance) -> tuple[list[Unit], NDArray[np.float32]]:
-        """Return the whole request, then its acts when there are several, and the form of each."""
+        """Return the whole request, then its acts when they are not the same, and the form of each."""
         text, slots = said.text, said.slots
         heard = HeardWords(self._encoder, text) if isinstance(self._encoder, TokenEncoder) else None
         units = [Unit(text, tokens_of(text, slots), self._manners, heard)]
-        if len(said.acts) > 1:
-            pieces = [tokens_of(text, slots, act.start, act.end) for act in said.acts]
+        acts = acts_of(said, self.remembered.classifier)
+        if len(acts) > 1 or (acts and len(acts[0].text) < _OF_WHOLE * len(text)):
+            pieces = [tokens_of(text, slots, act.start, act.end) for act in acts]
             units += [Unit(text, tokens, self._manners, heard) for tokens in pieces]
         return units, self.remembered.likeness.of_requests([text] * len(units), [unit.tokens for unit in units])
 

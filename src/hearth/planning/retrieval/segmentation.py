@@ -1,0 +1,83 @@
+"""Cuts a request into its acts where the classifier of intents marks that one begins, and drops what wishes nothing.
+
+What the rules of `language.acts.clauses` cut is cut here as well unless the marks speak against it; they stand alone
+behind the words that are marked, and without a classifier.
+Not covered: two things under one verb ("turn off the lamp and the heater"): they are one act with two things.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from hearth.language.acts.clauses import past_joining
+from hearth.language.reading import Utterance
+from hearth.language.text.tokens import Clause, Token, listed
+from hearth.models.intent_classifier import IntentClassifier, MarkedToken
+
+_BEGINS, _BEGINS_BY_RULE = 0.5, 0.1
+"""Least chance that an act begins at a word: at any, and at one where a rule says so."""
+_IS_ASIDE = 0.5
+"""Mean chance of its words at which a piece belongs to no act."""
+_MARKS = frozenset(",;.!:-–—")
+_LEADING = frozenset(listed("n so oh +"))
+"""Words before an act that join it to the one before, beside those of the rules."""
+
+
+def acts_of(said: Utterance, classifier: IntentClassifier | None) -> tuple[Clause, ...]:
+    """Return the acts of a request, in order; at least one where it has any words."""
+    marked = classifier.marked(said.text) if classifier is not None else ()
+    if len(said.tokens) < 2 or not marked:
+        return said.acts
+    marks = {mark.start: mark for mark in reversed(marked)}
+    tokens, slots = said.tokens, said.slots
+    unmarked = MarkedToken(0, 0.0, 0.0)
+    chances = [marks.get(token.start, unmarked) for token in tokens]
+    by_rule = _places_by_rule(said, chances, marked[-1].start)
+    free = [not any(slot.start < token.start < slot.end for slot in slots) for token in tokens]
+    cuts = [
+        place for place in range(1, len(tokens)) if free[place] and chances[place].begins > by_rule.get(place, _BEGINS)
+    ]
+    wishes: list[Clause] = []
+    others: list[Clause] = []
+    for first, last in pairwise([0, *cuts, len(tokens)]):
+        piece = _clause(said, first, last)
+        if piece is not None:
+            is_aside = np.mean([chance.is_aside for chance in chances[first:last]]) > _IS_ASIDE
+            (others if is_aside else wishes).append(piece)
+    return tuple(wishes or others)
+
+
+def _places_by_rule(said: Utterance, chances: list[MarkedToken], last_marked: int) -> dict[int, float]:
+    """Return the places where the rules cut, each with the chance above which that stands."""
+    found = {}
+    for one, after in pairwise(said.acts):
+        between = [k for k, token in enumerate(said.tokens) if one.end <= token.start <= after.start]
+        if between:
+            place = max(between, key=lambda k: (chances[k].begins, k))
+            found[place] = _BEGINS_BY_RULE if after.start <= last_marked else -1.0
+    return found
+
+
+def _clause(said: Utterance, first: int, last: int) -> Clause | None:
+    """Return the piece from one token up to another, without the marks and joining words at its ends."""
+    tokens, slots = said.tokens, said.slots
+    taken = [any(slot.start < token.end and token.start < slot.end for slot in slots) for token in tokens]
+    while last > first and tokens[last - 1].low in _MARKS and not taken[last - 1]:
+        last -= 1
+    while first < last and not taken[first]:
+        after = min(past_joining(tokens, first), last)
+        if after == first and (tokens[first].low in _MARKS or tokens[first].low in _LEADING):
+            after += 1
+        if after in (first, last):
+            break
+        first = after
+    if first == last or all(_is_mark(token) for token in tokens[first:last]):
+        return None
+    start, end = tokens[first].start, tokens[last - 1].end
+    return Clause(start, end, said.text[start:end], tuple(slot for slot in slots if start <= slot.start < end))
+
+
+def _is_mark(token: Token) -> bool:
+    return token.kind == "mark"
