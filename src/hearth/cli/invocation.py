@@ -248,6 +248,13 @@ class Invocation:
 
         return config.home_folder(self.named_home, os.environ)
 
+    @property
+    def made_home(self) -> Path:
+        """The home folder. Raises: ConfigError: There is no home in it."""
+        if not (self.home / "hearth.toml").exists():
+            raise ConfigError(f"no home in {str(self.home)!r}; make one with `hearth init`")
+        return self.home
+
 
 class Number(click.FloatRange):
     """A number within bounds that rejects `nan` and `inf`, which a plain bounds check lets through."""
@@ -297,6 +304,17 @@ def opened_agent(invocation: Invocation, *, yes: bool) -> Iterator[Agent]:
                 click.echo(f"left out: {clean(fault)}", err=True)
     finally:
         agent.close()
+
+
+@contextlib.contextmanager
+def bar_from(least: int, n: int, label: str) -> Iterator[Callable[[int], object]]:
+    """Show a bar on standard error where a person waits for `least` parts or more of `n`; call what is yielded with
+    how many are done."""
+    if n < least or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    with click.progressbar(length=n, label=label, file=sys.stderr) as bar:
+        yield lambda done: bar.update(min(done, n) - bar.pos)
 
 
 def known_tools(home: Path) -> Tools:

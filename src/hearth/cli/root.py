@@ -33,7 +33,7 @@ from hearth.formats.terminal_text import clean, command_name, drop_typed_ahead
 
 if TYPE_CHECKING:
     from hearth.cli.serve.asking import Asking
-    from hearth.types import Episode, StepResult
+    from hearth.types import Episode
 
 # Heavy modules (the agent with its encoder, the demo) are imported by the commands that need them, so that `hearth
 # --help` answers at once and `hearth ask` reaches its first output within its budget.
@@ -188,17 +188,11 @@ def init(
 
     home = invocation.home
     if not (home / "hearth.toml").exists():
-        asked = sys.stdin.isatty()
-        owner = {
-            "name": name
-            if name is not None or not asked
-            else click.prompt("Your name", default="", show_default=False),
-            "email": email
-            if email is not None or not asked
-            else click.prompt("Your e-mail address", default="", show_default=False),
-            "time_zone": time_zone,
-            "country": country,
-        }
+        if name is None and sys.stdin.isatty():
+            name = click.prompt("Your name", default="", show_default=False)
+        if email is None and sys.stdin.isatty():
+            email = click.prompt("Your e-mail address", default="", show_default=False)
+        owner = {"name": name, "email": email, "time_zone": time_zone, "country": country}
         make_home(home, {key: value or "" for key, value in owner.items()})
         click.echo(f"Made a home in {home}")
     else:
@@ -446,20 +440,17 @@ def undo(invocation: Invocation, id: str | None, as_json: bool) -> int:
 
     Called again, it takes back the change before that one.
     """
-    from hearth.cli.serve.asking import asking
+    from hearth.cli.serve.asking import asking, say_undone
     from hearth.formats.terminal_text import short
 
     with asking(invocation, yes=False) as home:
         report = home.undo(id)
-        request = short(home.typed(report.episode), 70)
+        request = short(home.episode(report.episode).request.text, 70)
     if as_json:
         print_json({"id": report.episode, "undone": list(report.undone), "kept": list(report.kept)})
     else:
         click.echo(f"“{request}” ({report.episode})")
-        for line in report.undone:
-            click.echo(f"  undone: {clean(line)}")
-        for line in report.kept:
-            click.echo(f"  not undone: {clean(line)}")
+        say_undone(report)
     return 1 if report.kept else 0
 
 
@@ -511,15 +502,11 @@ def _show(home: Asking, episode: Episode, as_json: bool) -> None:
         click.secho(f"  from {line}", dim=True)
     for reason in home.refusals(episode):
         click.secho(f"  kept from leaving: {clean(reason)}", dim=True)
-    changed = any(r.status == "done" and _effect(home, episode, r) == "change" for r in episode.results)
+    steps = episode.plan.steps if episode.plan is not None else ()
+    done = [home.specs.get(steps[result.step].tool) for result in episode.results if result.status == "done"]
+    changed = any(spec is not None and spec.effect == "change" for spec in done)
     tail = " · take back: hearth undo" if changed else ""
     click.secho(f"  {left(episode)} · {episode.duration_ms / 1000:.2f} s{tail}", dim=True)
-
-
-def _effect(home: Asking, episode: Episode, result: StepResult) -> str:
-    assert episode.plan is not None
-    spec = home.specs.get(episode.plan.steps[result.step].tool)
-    return spec.effect if spec else "none"
 
 
 def _teach(home: Asking, episode: Episode, as_json: bool) -> None:
@@ -527,7 +514,7 @@ def _teach(home: Asking, episode: Episode, as_json: bool) -> None:
     from hearth.formats.terminal_text import short
 
     if episode.request.revises and home.teach(episode) and not as_json:
-        said = clean(short(home.typed(episode.request.revises), 70))
+        said = clean(short(home.episode(episode.request.revises).request.text, 70))
         click.secho(f"  learnt: “{said}” means this · hearth correct {episode.request.revises}", dim=True)
 
 

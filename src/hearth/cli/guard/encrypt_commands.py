@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,21 +89,10 @@ def _progress(doing: str) -> None:
 def _tell(home: Path, turned: Turned, *, as_json: bool) -> None:
     is_encrypted = has_key(home)
     if as_json:
-        print_json(
-            {
-                "home": str(home),
-                "is_encrypted": is_encrypted,
-                "is_database_turned": turned.is_database_turned,
-                "n_files": turned.n_files,
-                "too_large": turned.too_large,
-                "recovery_code": turned.recovery_code,
-            }
-        )
+        print_json({"home": str(home), "is_encrypted": is_encrypted, **asdict(turned)})
         return
-    what = [
-        *(["the database"] if turned.is_database_turned else []),
-        *([_files(turned.n_files)] if turned.n_files else []),
-    ]
+    what = ["the database"] if turned.is_database_turned else []
+    what += [f"{turned.n_files} file{'' if turned.n_files == 1 else 's'}"] if turned.n_files else []
     done = " and ".join(what) or "nothing had to be done"
     click.echo(f"{clean(str(home))} is {'encrypted' if is_encrypted else 'plain'}: {done}.")
     for name in turned.too_large:
@@ -113,7 +103,3 @@ def _tell(home: Path, turned: Turned, *, as_json: bool) -> None:
             "It opens the home where the passphrase or the keyring is lost: type it in place of the passphrase. Keep "
             "it on paper, apart from this device. Without both, nobody can open the home again."
         )
-
-
-def _files(n: int) -> str:
-    return "1 file" if n == 1 else f"{n} files"

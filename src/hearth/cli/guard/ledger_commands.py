@@ -6,7 +6,7 @@ import base64
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hearth import errors
-from hearth.cli.invocation import Invocation, as_json, print_json
+from hearth.cli.invocation import Invocation, as_json, bar_from, print_json
 from hearth.formats.terminal_text import clean, short
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 
 _N_FAULTS_SHOWN = 10
+_MANY = 20_000
+"""Number of entries from which on a bar is shown."""
 
 
 @click.group()
@@ -80,10 +82,10 @@ def verify(invocation: Invocation, path: Path | None, kept: str, as_json: bool) 
         except ValueError as error:
             raise click.UsageError(str(error)) from None
     if path is not None:
-        with _progress(_n_lines(path), "Checking") as progress:
+        with bar_from(_MANY, _n_lines(path), "Checking") as progress:
             verdict = verify_file(path, progress, known)
     else:
-        with _opened(invocation.home) as record, _progress(record.head().count, "Checking") as progress:
+        with _opened(invocation.home) as record, bar_from(_MANY, record.head().count, "Checking") as progress:
             verdict = record.verify(progress, known)
     if as_json:
         print_json({"whole": verdict.is_whole, **asdict(verdict), "head": str(verdict.head)})
@@ -101,7 +103,7 @@ def export(invocation: Invocation, target: Path, as_json: bool) -> None:
 
     It holds everything that left, and what stand-ins stood for: only you can read the file.
     """
-    with _opened(invocation.home) as record, _progress(record.head().count, "Writing") as progress:
+    with _opened(invocation.home) as record, bar_from(_MANY, record.head().count, "Writing") as progress:
         head = record.export(target, progress)
     if as_json:
         print_json({"file": str(target), "count": head.count, "head": str(head)})
@@ -198,16 +200,6 @@ def _check_episode(home: Path, id: str) -> None:
     with opened_record(home) as store:
         if not Trace(store).has(id):
             raise errors.NotFound(f"no episode {id!r}; `hearth history` lists the ones there are")
-
-
-@contextlib.contextmanager
-def _progress(n: int, label: str) -> Iterator[Callable[[int], object]]:
-    """Show a bar on standard error where a person waits for many entries."""
-    if n < 20_000 or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    with click.progressbar(length=n, label=label, file=sys.stderr) as bar:
-        yield lambda done: bar.update(done - bar.pos)
 
 
 def _n_lines(path: Path) -> int:

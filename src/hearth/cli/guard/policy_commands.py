@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hearth.cli.guard.ledger_commands import opened_record
 from hearth.cli.invocation import Invocation, as_json, opened_agent, print_json
 from hearth.formats.terminal_text import clean
 
@@ -269,14 +270,9 @@ def _loaded(invocation: Invocation) -> tuple[Settings, dict[str, ToolSpec], Poli
 
 @contextmanager
 def _opened_consents(invocation: Invocation) -> Iterator[Consents]:
-    from hearth.errors import ConfigError
     from hearth.guard.policy.consents import Consents
-    from hearth.storage.database import Store
 
-    path = invocation.home / "hearth.db"
-    if not path.exists():
-        raise ConfigError(f"no record in {str(invocation.home)!r}; make a home there with `hearth init`")
-    with Store.open(path) as store:
+    with opened_record(invocation.home) as store:
         yield Consents(store)
 
 

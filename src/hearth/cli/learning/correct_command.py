@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from hearth import errors
-from hearth.cli.invocation import Invocation, as_json, opened_agent, print_json
-from hearth.cli.serve.asking import Teaching, TeachingHere, TeachingUp, link_to
+from hearth.cli.invocation import Invocation, as_json, print_json
+from hearth.cli.serve.asking import asking
 from hearth.formats.terminal_text import clean, short
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def correct(
     from hearth.formats.plan_json import plan_to_json
     from hearth.formats.terminal_text import plan_lines
 
-    with _teaching(invocation) as home:
+    with asking(invocation, yes=False) as home:
         episode = home.episode(id)
         plan: Plan | None = None
         if plan_file is not None:
@@ -53,7 +52,7 @@ def correct(
             if plan is None:
                 click.echo("Nothing was changed, so nothing was learnt.", err=True)
                 return 1
-        learnt, steps = home.teach(episode, say, plan)
+        learnt, steps = home.correct(episode, say, plan)
         specs = home.specs
     if as_json:
         print_json({"id": learnt, "user_request": episode.request.text, **plan_to_json(steps)})
@@ -64,18 +63,6 @@ def correct(
     if any(result.status == "done" for result in episode.results):
         click.echo(f"  what was done then stays done; to take it back: hearth undo {episode.id}")
     return 0
-
-
-@contextlib.contextmanager
-def _teaching(invocation: Invocation) -> Iterator[Teaching]:
-    """Teach the `hearth up` that has the home; without one, an agent of this process."""
-    link = link_to(invocation.home)
-    if link is None:
-        with opened_agent(invocation, yes=False) as agent:
-            yield TeachingHere(agent)
-        return
-    with contextlib.closing(link):
-        yield TeachingUp(invocation.home, link)
 
 
 def _read(path: Path) -> Plan:

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,7 +20,6 @@ from hearth.formats.terminal_text import clean, short
 if TYPE_CHECKING:
     from hearth.learning.learned_state import Report, State
     from hearth.learning.tasks import Task
-    from hearth.learning.versions.lineage import Version
     from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
     from hearth.protocols import Encoder
     from hearth.storage.database import Store
@@ -229,8 +228,6 @@ def learn(
 def _learn(
     folder: Path, given: _Given, bars: Bars, tier: Literal["one", "two"] | None, *, anyway: bool
 ) -> tuple[Report, str]:
-    from dataclasses import replace
-
     from hearth.learning.demonstration_store import read_entries
     from hearth.learning.stream import gather, gathered_lines
 
@@ -353,7 +350,7 @@ def status(ctx: click.Context, state_folder: Path | None, show_all: bool, as_jso
     if as_json:
         print_json(
             {
-                "version": _version_json(version) if version else None,
+                "version": asdict(version) if version else None,
                 "waiting": n_waiting,
                 "set_aside": aside,
                 "tasks": [task.to_json() for task in tasks],
@@ -418,7 +415,7 @@ def history(ctx: click.Context, state_folder: Path | None, picture: Path | None,
 
         draw(versions, picture)
     if as_json:
-        print_json({"current": current.number if current else None, "versions": [_version_json(v) for v in versions]})
+        print_json({"current": current.number if current else None, "versions": [asdict(v) for v in versions]})
         return
     for version in versions:
         mark = "*" if current and version.number == current.number else " "
@@ -437,19 +434,6 @@ def history(ctx: click.Context, state_folder: Path | None, picture: Path | None,
         click.echo(f"{_n(n_adapters, 'adapter')} of language models: hearth adapters list")
     if picture is not None:
         click.echo(f"The curve is in {picture}")
-
-
-def _version_json(version: Version) -> dict[str, Any]:
-    return {
-        "number": version.number,
-        "parent": version.parent,
-        "at": version.at,
-        "reason": version.reason,
-        "n_added": version.n_added,
-        "n_removed": version.n_removed,
-        "adapter": version.adapter,
-        "record": dict(version.record),
-    }
 
 
 @learn.command()
@@ -488,16 +472,7 @@ def compare(ctx: click.Context, a: int, b: int, state_folder: Path | None, as_js
     with opened_store(folder_within(ctx, state_folder)) as store:
         found = Lineage(store).compare(a, b)
     if as_json:
-        print_json(
-            {
-                "a": _version_json(found.a),
-                "b": _version_json(found.b),
-                "added": list(found.added),
-                "removed": list(found.removed),
-                "changed": list(found.changed),
-                "scores": {name: list(pair) for name, pair in found.scores.items()},
-            }
-        )
+        print_json(asdict(found))
         return
     for label, ids in (("added", found.added), ("removed", found.removed), ("changed", found.changed)):
         more = ", …" if len(ids) > 5 else ""

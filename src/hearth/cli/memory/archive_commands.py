@@ -7,7 +7,6 @@ import datetime as dt
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -16,13 +15,11 @@ import click
 
 from hearth import config, errors
 from hearth.cli.guard.ledger_commands import opened_record
-from hearth.cli.invocation import Invocation, Progress, as_json, print_json
+from hearth.cli.invocation import Invocation, Progress, as_json, bar_from, print_json
 from hearth.cli.memory.opened_memory import Opened, known_people, opened
 from hearth.formats.terminal_text import clean
 
 if TYPE_CHECKING:
-    from click._termui_impl import ProgressBar
-
     from hearth.learning.llm.llm_fact_extraction import Reading
     from hearth.memory.event_memory import EventMemory
     from hearth.memory.transfer.backup import Lock
@@ -84,10 +81,9 @@ def _embed(at: Opened) -> int:
     n_done = 0
     if n_waiting:
         memory: EventMemory = EventMemory(at.store, MiniLMEncoder.open(config.cache_folder(os.environ)))
-        with _tending_bar(n_waiting, "Reading") as bar:
+        with bar_from(_MANY, n_waiting, "Reading") as show:
             for n_done in memory.embed():
-                if bar is not None:
-                    bar.update(n_done - bar.pos)
+                show(n_done)
     return n_done
 
 
@@ -115,25 +111,14 @@ def _propose(at: Opened) -> Reading:
     if getattr(model, "writes_plans", False):
         raise errors.ConfigError("the model in [models.language] was taught to write plans alone; name another one")
     with contextlib.ExitStack() as stack:
-        bar = stack.enter_context(_tending_bar(MAX_EVENTS, "Proposing"))
+        show = stack.enter_context(bar_from(_MANY, MAX_EVENTS, "Proposing"))
         if isinstance(model, RemoteModel | MaskedModel):
             stack.callback(model.close)
         reader = InjectionReader.of(MiniLMEncoder.open(config.cache_folder(os.environ)))
         is_away = leaves_device(chosen)
         for done in read_facts(at.store, model, known, leaves_device=is_away, reader=reader):
-            if bar is not None:
-                bar.update(done.n_events - bar.pos)
+            show(done.n_events)
     return done
-
-
-@contextlib.contextmanager
-def _tending_bar(n: int, label: str) -> Iterator[ProgressBar[int] | None]:
-    """Show a bar on standard error for long work where a person waits."""
-    if n < _MANY or not sys.stderr.isatty():
-        yield None
-        return
-    with click.progressbar(length=n, label=label, file=sys.stderr) as bar:
-        yield bar
 
 
 # ── Out, and back in ───────────────────────────────────────────────────────────────────────────────────
@@ -215,7 +200,7 @@ def backup(invocation: Invocation, target: Path, key_file: Path | None, new_key:
         with os.fdopen(handle, "w") as file:
             file.write(made_key())
     lock = _lock(new_key or key_file, is_new=True)
-    with _bar(_size(invocation.home), "Writing") as progress:
+    with bar_from(20 * _MB, _size(invocation.home), "Writing") as progress:
         contents = write_archive(invocation.home, target, lock, progress)
     if as_json:
         print_json({"file": str(target), **asdict(contents)})
@@ -239,7 +224,7 @@ def restore(invocation: Invocation, archive: Path, key_file: Path | None, as_jso
         raise errors.RequestError(
             f"cannot read {str(archive)!r}: no such file; name one made by `hearth memory backup`"
         )
-    with _bar(archive.stat().st_size, "Reading") as progress:
+    with bar_from(20 * _MB, archive.stat().st_size, "Reading") as progress:
         contents = read_archive(archive, invocation.home, _lock(key_file, is_new=False), progress)
     if as_json:
         print_json({"home": str(invocation.home), **asdict(contents)})
@@ -270,16 +255,6 @@ def _lock(key_file: Path | None, *, is_new: bool) -> Lock:
 
 def _size(home: Path) -> int:
     return sum(path.stat().st_size for path in home.rglob("*") if path.is_file() and not path.is_symlink())
-
-
-@contextlib.contextmanager
-def _bar(n_bytes: int, label: str) -> Iterator[Callable[[int], object]]:
-    """Show a bar on standard error for long work where a person waits."""
-    if n_bytes < 20 * _MB or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    with click.progressbar(length=n_bytes, label=label, file=sys.stderr) as bar:
-        yield lambda done: bar.update(min(done, n_bytes) - bar.pos)
 
 
 # ── `hearth import` ────────────────────────────────────────────────────────────────────────────────────
@@ -349,12 +324,11 @@ def _say_taken(new: Counter[str], known: Counter[str]) -> None:
 
 def _say_found(found: Counter[str], kinds: set[str], as_json: bool) -> int:
     if as_json:
-        named = {name: {k: n for k, n in found.items() if (k in kinds) == is_kind} for name, is_kind in _SIDES}
-        print_json(named)
+        sides = {"found": True, "left_out": False}
+        print_json(
+            {name: {k: n for k, n in found.items() if (k in kinds) == is_kind} for name, is_kind in sides.items()}
+        )
         return 0
     for name, n in found.most_common():
         click.echo(f"{n:>7,} × {clean(name)}" + ("" if name in kinds else " (left out)"))
     return 0
-
-
-_SIDES = (("found", True), ("left_out", False))

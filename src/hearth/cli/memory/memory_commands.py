@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import os
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hearth import errors
-from hearth.cli.invocation import Invocation, as_json, command_with, print_json
+from hearth.cli.invocation import Invocation, as_json, bar_from, command_with, print_json
 from hearth.cli.memory.archive_commands import COMMANDS
 from hearth.cli.memory.opened_memory import (
     Opened,
@@ -35,8 +33,6 @@ from hearth.cli.memory.opened_memory import (
 from hearth.formats.terminal_text import clean, short
 
 if TYPE_CHECKING:
-    from click._termui_impl import ProgressBar
-
     from hearth.memory.answers.recollection import Recollection
     from hearth.memory.event_memory import Filter
     from hearth.memory.facts.fact_store import Fact
@@ -291,13 +287,12 @@ def import_(invocation: Invocation, path: Path, kind: str | None, with_facts: bo
         source = Source(path, kind or detect(path), at.zone, at.settings.owner.country == "US")
         known = known_people(at)
         report, n_proposed = Report(), 0
-        with _bar(size_bytes(path)) as bar:
+        with bar_from(1_000_000, size_bytes(path), "Reading") as show:
             for batch in imported(source, EventMemory(at.store), at.store, report):
                 for event in batch if with_facts else ():
                     told = Told(event.key, event.text, event.kind, event.at, event.label, event.person)
                     n_proposed += len(learn_from(at.facts, told, known))
-                if bar is not None:
-                    bar.update(report.n_bytes - bar.pos)
+                show(report.n_bytes)
     if as_json:
         counts = {"n_new": report.n_new, "n_known": report.n_known, "n_bad": report.n_bad, "n_proposed": n_proposed}
         print_json({"kind": source.kind, **counts, "left_out": report.left_out, "bad": report.bad})
@@ -500,13 +495,3 @@ def _recollection(at: Opened) -> Recollection:
     encoder = MiniLMEncoder.open(config.cache_folder(os.environ))
     events = EventMemory(at.store, encoder, lambda text, now: times_named(text, now, country))
     return Recollection(events, at.facts, WordReader(config.cache_folder(os.environ)))
-
-
-@contextlib.contextmanager
-def _bar(n_bytes: int) -> Iterator[ProgressBar[int] | None]:
-    """Show a bar on standard error where a person waits for many bytes."""
-    if n_bytes < 1_000_000 or not sys.stderr.isatty():
-        yield None
-        return
-    with click.progressbar(length=n_bytes, label="Reading", file=sys.stderr) as bar:
-        yield bar

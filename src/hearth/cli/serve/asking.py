@@ -7,7 +7,7 @@ import select
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
@@ -18,9 +18,8 @@ from hearth.formats.terminal_text import clean, drop_typed_ahead, short
 from hearth.guard.policy.question import ANSWERS, PROMPT, UNFORESEEN
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from hearth.agent import Agent, UndoReport
+    from hearth.learning.learned_state import State
     from hearth.protocols import Reply
     from hearth.serve.programs.home_link import HomeLink, Question, Standing
     from hearth.types import Episode, Plan, Refusal, ToolSpec
@@ -31,60 +30,12 @@ _LOOK_S = 0.3
 """How often it is looked whether a question was answered elsewhere, while the terminal waits for an answer."""
 
 
-class Asking(Protocol):
-    """Where a command's requests go."""
-
-    @property
-    def specs(self) -> Mapping[str, ToolSpec]:
-        """The tools of the home."""
-        ...
-
-    def ask(self, text: str) -> Episode:
-        """Do what `text` asks, in the conversation of the home."""
-        ...
-
-    def refusals(self, episode: Episode) -> tuple[str, ...]:
-        """Return why something was kept from leaving."""
-        ...
-
-    def teach(self, episode: Episode) -> bool:
-        """Learn from what was done in place of the request before; say whether anything was."""
-        ...
-
-    def undo(self, id: str | None) -> UndoReport:
-        """Take back what an episode changed."""
-        ...
-
-    def typed(self, id: str) -> str:
-        """Return the words of an episode's request."""
-        ...
-
-    def correct(self, id: str, say: str) -> list[str]:
-        """Teach that an episode's request means what `say` does, or nothing; return the plan's lines.
-
-        Raises:
-            RequestError, PlanError: Nothing was learnt.
-        """
-        ...
-
-    def history(self, limit: int) -> tuple[Episode, ...]:
-        """Return what was asked last, the newest first."""
-        ...
-
-    def why(self, id: str) -> list[str]:
-        """Say how an answer came about."""
-        ...
-
-    def tend(self) -> None:
-        """Look after the home once the owner has the answer."""
-        ...
-
-
 class AskingHere:
-    """Requests to an agent that this process opened."""
+    """Requests and corrections to an agent that this process opened."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
+        self.home = agent.home
         self.specs = agent.tools.specs
 
     def ask(self, text: str) -> Episode:
@@ -93,35 +44,47 @@ class AskingHere:
             return self._agent.run(self._agent.request_after(text))
 
     def refusals(self, episode: Episode) -> tuple[str, ...]:
+        """Return why something was kept from leaving."""
         return self._agent.egress.refusals(episode.id)
 
     def teach(self, episode: Episode) -> bool:
+        """Learn from what was done in place of the request before; say whether anything was."""
         from hearth.learning.corrections import learn_revision
+
+        return bool(learn_revision(self._state(), self._agent.recall, self.episode(episode.request.revises), episode))
+
+    def correct(self, episode: Episode, say: str | None, plan: Plan | None) -> tuple[str, Plan]:
+        """Teach `plan`, else the plan of `say`, else that nothing should have been done.
+
+        Returns:
+            The demonstration's id and plan.
+        Raises:
+            RequestError, PlanError: Nothing was learnt.
+        """
+        from hearth.learning.corrections import correct
+
+        right = plan if say is None else _said(self._agent, episode, say)
+        entry = correct(self._state(), self._agent.recall, episode, right, self.specs)
+        return entry.id, entry.demonstration.plan
+
+    def _state(self) -> State:
         from hearth.learning.learned_state import Offer, State
 
-        agent = self._agent
-        before = agent.trace.episode(episode.request.revises)
-        state = State.open(agent.home, agent.encoder, Offer(agent.tools.specs), store=agent.store)
-        return bool(learn_revision(state, agent.recall, before, episode))
+        return State.open(self.home, self._agent.encoder, Offer(self.specs), store=self._agent.store)
 
     def undo(self, id: str | None) -> UndoReport:
         with contextlib.redirect_stdout(sys.stderr):
             return self._agent.undo(id)
 
-    def typed(self, id: str) -> str:
-        return self._agent.trace.episode(id).request.text
-
-    def correct(self, id: str, say: str) -> list[str]:
-
-        return _corrected(TeachingHere(self._agent), id, say)
+    def episode(self, id: str) -> Episode:
+        """Return an episode of the record. Raises: NotFound."""
+        return self._agent.trace.episode(id)
 
     def history(self, limit: int) -> tuple[Episode, ...]:
         return self._agent.trace.episodes(limit)
 
-    def why(self, id: str) -> list[str]:
-        return _why(self._agent.home, id)
-
     def tend(self) -> None:
+        """Look after the home once the owner has the answer."""
         self._agent.tend()
 
 
@@ -129,7 +92,7 @@ class AskingUp:
     """Requests to the `hearth up` that has the home; its questions are answered here or on its page."""
 
     def __init__(self, home: Path, link: HomeLink, *, yes: bool) -> None:
-        self._home = home
+        self.home = home
         self._link = link
         self._yes = yes
         self.specs = known_tools(home).specs
@@ -140,10 +103,7 @@ class AskingUp:
         ended = self._followed(number)
         if ended.state == "failed":
             raise HearthError(f"`hearth up` could not do it: {ended.fault}")
-        from hearth.agent import open_trace  # brings in all of an agent: not for `hearth --help`
-
-        with open_trace(self._home) as trace:
-            return trace.episode(ended.episode)
+        return self.episode(ended.episode)
 
     def _followed(self, number: int) -> Standing:
         seen = ""
@@ -193,13 +153,22 @@ class AskingUp:
         from hearth.guard.egress.ledger import Ledger
         from hearth.storage.database import Store
 
-        with Store.open(self._home / "hearth.db") as store:
+        with Store.open(self.home / "hearth.db") as store:
             found = Ledger(store).entries(episode=episode.id)
             return tuple(dict.fromkeys(entry.reason for entry in found if entry.kind == "refused"))
 
-    def teach(self, episode: Episode) -> bool:  # noqa: ARG002 - the seam's
+    def teach(self, episode: Episode) -> bool:  # noqa: ARG002 - as of `AskingHere`
         """Do nothing: `hearth up` has learnt already."""
         return False
+
+    def correct(self, episode: Episode, say: str | None, plan: Plan | None) -> tuple[str, Plan]:
+        """Teach as `AskingHere.correct` does, there."""
+        from hearth.formats.plan_json import plan_from_json, plan_to_json
+
+        if say is not None and not say.strip():
+            raise errors.RequestError("--say is empty; say what should have been said, or give --nothing")
+        found = self._link.correct(episode.id, say or "", plan_to_json(plan) if plan else None)
+        return str(found["id"]), plan_from_json(found)
 
     def undo(self, id: str | None) -> UndoReport:
         from hearth.agent import UndoReport
@@ -207,40 +176,24 @@ class AskingUp:
         report = self._link.undo(id)
         return UndoReport(report.id, report.undone, report.kept)
 
-    def typed(self, id: str) -> str:
+    def episode(self, id: str) -> Episode:
         from hearth.agent import open_trace  # brings in all of an agent: not for `hearth --help`
 
-        with open_trace(self._home) as trace:
-            return trace.episode(id).request.text
-
-    def correct(self, id: str, say: str) -> list[str]:
-
-        return _corrected(TeachingUp(self._home, self._link), id, say)
+        with open_trace(self.home) as trace:
+            return trace.episode(id)
 
     def history(self, limit: int) -> tuple[Episode, ...]:
-        from hearth.agent import open_trace  # brings in all of an agent: not for `hearth --help`
+        from hearth.agent import open_trace
 
-        with open_trace(self._home) as trace:
+        with open_trace(self.home) as trace:
             return trace.episodes(limit)
-
-    def why(self, id: str) -> list[str]:
-        return _why(self._home, id)
 
     def tend(self) -> None:
         """Do nothing: `hearth up` looks after the home."""
 
 
-def _why(home: Path, id: str) -> list[str]:
-    from hearth.cli.why_command import explained, record_of
-
-    return [f"{one.title}: {' '.join(one.says)}" for one in explained(record_of(home, id)) if one.says]
-
-
-def _corrected(home: Teaching, id: str, say: str) -> list[str]:
-    from hearth.formats.terminal_text import plan_lines
-
-    _, plan = home.teach(home.episode(id), say or None, None)
-    return plan_lines(plan, home.specs) if plan.steps else ["nothing is to be done"]
+Asking: TypeAlias = AskingHere | AskingUp
+"""Where a command's requests and corrections go."""
 
 
 @contextlib.contextmanager
@@ -288,77 +241,6 @@ def link_to(home: Path) -> HomeLink | None:
     return HomeLink.to(home)
 
 
-# ── Where a correction goes ────────────────────────────────────────────────────────────────────────────
-# Where a correction goes: to an agent of this process, or to the `hearth up` that has the home.
-
-
-class Teaching(Protocol):
-    """Where a correction goes."""
-
-    @property
-    def specs(self) -> Mapping[str, ToolSpec]:
-        """The tools of the home."""
-        ...
-
-    def episode(self, id: str) -> Episode:
-        """Return what is corrected. Raises: NotFound."""
-        ...
-
-    def teach(self, episode: Episode, say: str | None, plan: Plan | None) -> tuple[str, Plan]:
-        """Teach `plan`, else the plan of `say`, else that nothing should have been done.
-
-        Returns:
-            The demonstration's id and plan.
-        Raises:
-            RequestError, PlanError: Nothing was learnt.
-        """
-        ...
-
-
-class TeachingHere:
-    """Corrections of an agent that this process opened."""
-
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
-        self.specs = agent.tools.specs
-
-    def episode(self, id: str) -> Episode:
-        return self._agent.trace.episode(id)
-
-    def teach(self, episode: Episode, say: str | None, plan: Plan | None) -> tuple[str, Plan]:
-        from hearth.learning.corrections import correct as teach
-        from hearth.learning.learned_state import Offer, State
-
-        agent = self._agent
-        right = plan if say is None else _said(agent, episode, say)
-        state = State.open(agent.home, agent.encoder, Offer(agent.tools.specs), store=agent.store)
-        entry = teach(state, agent.recall, episode, right, agent.tools.specs)
-        return entry.id, entry.demonstration.plan
-
-
-class TeachingUp:
-    """Corrections through the `hearth up` that has the home."""
-
-    def __init__(self, home: Path, link: HomeLink) -> None:
-        self._home = home
-        self._link = link
-        self.specs = known_tools(home).specs
-
-    def episode(self, id: str) -> Episode:
-        from hearth.agent import open_trace  # brings in all of an agent: not for `hearth --help`
-
-        with open_trace(self._home) as trace:
-            return trace.episode(id)
-
-    def teach(self, episode: Episode, say: str | None, plan: Plan | None) -> tuple[str, Plan]:
-        from hearth.formats.plan_json import plan_from_json, plan_to_json
-
-        if say is not None and not say.strip():
-            raise errors.RequestError("--say is empty; say what should have been said, or give --nothing")
-        found = self._link.correct(episode.id, say or "", plan_to_json(plan) if plan else None)
-        return str(found["id"]), plan_from_json(found)
-
-
 def _said(agent: Agent, episode: Episode, text: str) -> Plan:
     """Plan another request as if said at the same time. Raises: RequestError."""
     from hearth.types import Plan, Request
@@ -403,8 +285,7 @@ def answer_aside(home: Asking, line: str, last: str) -> None:
         elif word.lower() == "history":
             _history(home)
         elif word.lower() == "why":
-            for said in home.why(_needed(last)):
-                click.echo(clean(said))
+            _why(home.home, _needed(last))
         else:
             click.echo(HELP)
     except errors.HearthError as error:
@@ -417,9 +298,22 @@ def _needed(last: str) -> str:
     return last
 
 
+def _why(home: Path, id: str) -> None:
+    from hearth.cli.why_command import explained, record_of
+
+    for one in explained(record_of(home, id)):
+        if one.says:
+            click.echo(clean(f"{one.title}: {' '.join(one.says)}"))
+
+
 def _undo(home: Asking) -> None:
     report = home.undo(None)
-    click.echo(f"“{clean(short(home.typed(report.episode), 70))}”")
+    click.echo(f"“{clean(short(home.episode(report.episode).request.text, 70))}”")
+    say_undone(report)
+
+
+def say_undone(report: UndoReport) -> None:
+    """Print what was taken back and what was not."""
     for line in report.undone:
         click.echo(f"  undone: {clean(line)}")
     for line in report.kept:
@@ -427,9 +321,12 @@ def _undo(home: Asking) -> None:
 
 
 def _correct(home: Asking, id: str, say: str) -> None:
-    lines = home.correct(id, say)
-    click.echo(f"Learnt: “{clean(short(home.typed(id), 70))}” means")
-    for line in lines:
+    from hearth.formats.terminal_text import plan_lines
+
+    episode = home.episode(id)
+    _, plan = home.correct(episode, say or None, None)
+    click.echo(f"Learnt: “{clean(short(episode.request.text, 70))}” means")
+    for line in plan_lines(plan, home.specs) if plan.steps else ["nothing is to be done"]:
         click.echo(f"  {clean(line)}")
     click.echo("What was done then stays done; /undo takes it back.")
 

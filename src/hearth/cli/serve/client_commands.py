@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from hearth.cli.invocation import Invocation, as_json, print_json
-from hearth.errors import ConfigError
 from hearth.formats.terminal_text import clean
 
 if TYPE_CHECKING:
@@ -76,6 +75,4 @@ def revoke(invocation: Invocation, name: str) -> None:
 def _keys(invocation: Invocation) -> Keys:
     from hearth.serve.door import KEYS_FILE, Keys
 
-    if not (invocation.home / "hearth.toml").exists():
-        raise ConfigError(f"no home in {str(invocation.home)!r}; make one with `hearth init`")
-    return Keys(invocation.home / KEYS_FILE)
+    return Keys(invocation.made_home / KEYS_FILE)

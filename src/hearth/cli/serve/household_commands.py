@@ -122,6 +122,4 @@ def _members(invocation: Invocation) -> Members:
         from hearth.serve.household.members import MEMBERS_FILE, Members
     except ModuleNotFoundError as error:
         raise MissingExtraError(f"a household ({error.name})", _COMMAND) from None
-    if not (invocation.home / "hearth.toml").exists():
-        raise ConfigError(f"no home in {str(invocation.home)!r}; make one with `hearth init`")
-    return Members(invocation.home / MEMBERS_FILE)
+    return Members(invocation.made_home / MEMBERS_FILE)

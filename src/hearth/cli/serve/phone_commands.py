@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hearth.cli.invocation import Invocation, as_json, print_json
-from hearth.errors import ConfigError, NotFound
+from hearth.errors import NotFound
 from hearth.formats.terminal_text import clean
 
 if TYPE_CHECKING:
@@ -62,7 +62,5 @@ def _opened(invocation: Invocation) -> Iterator[Phones]:
     from hearth.serve.phones.paired import Phones
     from hearth.storage.database import Store
 
-    if not (invocation.home / "hearth.toml").exists():
-        raise ConfigError(f"no home in {str(invocation.home)!r}; make one with `hearth init`")
-    with Store.open(invocation.home / "hearth.db") as store:
+    with Store.open(invocation.made_home / "hearth.db") as store:
         yield Phones(store)
