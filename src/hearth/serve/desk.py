@@ -119,16 +119,6 @@ class View:
     asked: Asked | None = None
 
 
-class _DeskApprover:
-    """Puts questions on the desk and waits for the answer (a `protocols.Approver`)."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-
-    def approve(self, question: str, ruling: Ruling) -> Reply:
-        return self._desk.put(question, ruling.rule)
-
-
 class Desk:
     """One agent for many surfaces. Safe to call from any thread; end it with `close`."""
 
@@ -175,7 +165,7 @@ class Desk:
     def _open_agent(
         self, home: Path, environ: Mapping[str, str], encoder: Encoder | None, settings: Settings | None
     ) -> None:
-        self._agent = Agent.open(home, _DeskApprover(self), environ=environ, encoder=encoder, settings=settings)
+        self._agent = Agent.open(home, self, environ=environ, encoder=encoder, settings=settings)
         for _ in self._agent.learn_shipped() if self._agent.n_to_learn else ():
             pass
         if self._agent.trace.unfinished():
@@ -206,7 +196,7 @@ class Desk:
     @property
     def quiet_s(self) -> float:
         """Seconds since the last request was over; 0 while there is one."""
-        return 0.0 if self._view.turns else time.monotonic() - self._last_s
+        return time.monotonic() - self.last_s
 
     @property
     def is_wanted(self) -> bool:
@@ -317,16 +307,17 @@ class Desk:
         with self._changed:
             self._n_works += 1
         given = self.use_later(work)
-        given.add_done_callback(self._work_over)
+
+        def over(_: object) -> None:
+            with self._changed:
+                self._n_works -= 1
+
+        given.add_done_callback(over)
         return given
 
     def use_later(self, work: Callable[[Agent], _Result]) -> Future[_Result]:
         """Do the same for nobody who waits: what is being done is not ended for it."""
         return self._thread.submit(self._with_agent, work)
-
-    def _work_over(self, work: Future[_Result]) -> None:  # noqa: ARG002 - a future hands itself on
-        with self._changed:
-            self._n_works -= 1
 
     def touch(self) -> None:
         """Let those who look know that something changed."""
@@ -359,12 +350,14 @@ class Desk:
     def _run(self, turn: Turn) -> Episode:
         agent = self._opened()
         turn = replace(turn, state="working")
-        self._now(turn)
+        with self._changed:
+            self._show(replace(self._view, turns=(turn, *self._view.turns[1:])))
         try:
             if self._is_closing:
                 raise RequestError("Hearth is going down; ask again when it is up")
             episode = agent.run(_request(agent, turn), turn.plan, turn.caller.rights)
-            self._learn(agent, turn.instead_of or episode.request.revises, episode)
+            if before := turn.instead_of or episode.request.revises:
+                corrections.learn_revision(_state(agent), agent.recall, agent.trace.episode(before), episode)
         finally:
             self._leave(turn)
             with self._changed:
@@ -379,12 +372,9 @@ class Desk:
             rest = tuple(other for other in self._view.turns if other.number != turn.number)
             self._show(replace(self._view, turns=rest, asked=None if turn.state != "waiting" else self._view.asked))
 
-    def _learn(self, agent: Agent, before: str, episode: Episode) -> None:
-        if before:
-            corrections.learn_revision(_state(agent), agent.recall, agent.trace.episode(before), episode)
-
-    def put(self, question: str, rule: str = "") -> Reply:
-        """Show a question, and wait for its answer; `nobody` for callers that may not change anything."""
+    def approve(self, question: str, ruling: Ruling) -> Reply:
+        """Show a question, and wait for its answer; `nobody` for callers that may not change anything. As a
+        `protocols.Approver`, in the desk's thread."""
         turn = self._view.turns[0] if self._view.turns else None
         if turn is None or not turn.caller.may_change:
             return "nobody"
@@ -393,7 +383,7 @@ class Desk:
         caller, agent = turn.caller, self._opened()
         running = next(iter(agent.trace.unfinished()[::-1]), None)
         asked = Asked(
-            secrets.token_hex(8), turn.text, question, caller.name, turn.number, rule, caller.is_owner,
+            secrets.token_hex(8), turn.text, question, caller.name, turn.number, ruling.rule, caller.is_owner,
             running.id if running is not None else "", agent.proposed if caller.is_owner else None,
         )  # fmt: skip
         began = time.monotonic()
@@ -409,10 +399,6 @@ class Desk:
             reply = self._replies.pop(asked.id, "nobody")
             self._show(replace(self._view, turns=(turn, *self._view.turns[1:]), asked=None))
         return reply
-
-    def _now(self, turn: Turn) -> None:
-        with self._changed:
-            self._show(replace(self._view, turns=(turn, *self._view.turns[1:])))
 
     def _show(self, view: View) -> None:
         """Take a new view; the caller holds the lock."""

@@ -19,8 +19,7 @@ from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse
 from starlette.routing import BaseRoute, Route
 
 from hearth import config
@@ -132,8 +131,9 @@ def opened(
         )
         closed: list[str] = []
         others = closed if is_household else None
-        satellites = stack.enter_context(_beside(_for_satellites(settings), "voice satellites", others))
-        for_phones = stack.enter_context(_beside(_for_phones(settings), "phones", others))
+        said = settings.serve
+        satellites = _beside(stack, "voice satellites", said.wyoming_host, said.wyoming_port, "wyoming_port", others)
+        for_phones = _beside(stack, "phones", said.phones_host, said.phones_port, "phones_port", others)
         make_private(home)
         keys = Keys(home / KEYS_FILE)
         desk = Desk.open(home, environ, encoder=encoder, settings=settings)
@@ -181,21 +181,20 @@ def opened(
         yield House(home, address, link, door, keys, desk, listening, server, is_again, voice, on_phones, tuple(closed))
 
 
-@contextlib.contextmanager
 def _beside(
-    opening: contextlib.AbstractContextManager[socket.socket | None], who: str, closed: list[str] | None
-) -> Iterator[socket.socket | None]:
-    """Take an address beside the page; where it is taken, do without and note it in `closed`. Raises: ConfigError: It
-    is taken, and there is no such list."""
-    with contextlib.ExitStack() as stack:
-        try:
-            listening = stack.enter_context(opening)
-        except ConfigError as error:
-            if closed is None:
-                raise
-            closed.append(f"{who}: {error}")
-            listening = None
-        yield listening
+    stack: contextlib.ExitStack, who: str, host: str, port: int | None, key: str, closed: list[str] | None
+) -> socket.socket | None:
+    """Take an address beside the page, if the settings name a port under `key`; where it is taken, do without and note
+    it in `closed`. Raises: ConfigError: It is taken, and there is no such list."""
+    if port is None:
+        return None
+    try:
+        return stack.enter_context(listening_at(host, port, f"`{key}` under [serve]"))
+    except ConfigError as error:
+        if closed is None:
+            raise
+        closed.append(f"{who}: {error}")
+        return None
 
 
 Lifespan = Callable[[object], contextlib.AbstractAsyncContextManager[None]]
@@ -215,7 +214,8 @@ def _application(page: Page, routes: list[BaseRoute], desk: Desk, home: Path, be
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
             raise
-        routes.append(Route("/mcp", _no_mcp, methods=["GET", "POST"]))
+        absent = PlainTextResponse(f"{MissingExtraError('MCP', MCP_COMMAND)}\n", 501)
+        routes.append(Route("/mcp", lambda _: absent, methods=["GET", "POST"]))
     else:
         mcp = McpOverHttp(home, line)
         routes += mcp.routes()
@@ -244,10 +244,6 @@ def _voice(desk: Desk, satellites: socket.socket | None, settings: Settings) -> 
     return [WyomingService(HomeLine(desk), satellites, may_change=settings.serve.wyoming_may_change).lifespan]
 
 
-async def _no_mcp(request: Request) -> Response:  # noqa: ARG001 - every route is handed the request
-    return PlainTextResponse(f"{MissingExtraError('MCP', MCP_COMMAND)}\n", 501)
-
-
 def options_of(door: Application, certificate: Path | None = None, *, has_lifespan: bool = True) -> uvicorn.Config:
     """Return how everything here is served: bounded, and quiet about itself."""
     return uvicorn.Config(
@@ -267,16 +263,6 @@ def options_of(door: Application, certificate: Path | None = None, *, has_lifesp
 
 
 # ── Phones ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@contextlib.contextmanager
-def _for_phones(settings: Settings) -> Iterator[socket.socket | None]:
-    if settings.serve.phones_port is None:
-        yield None
-        return
-    host, port = settings.serve.phones_host, settings.serve.phones_port
-    with listening_at(host, port, "`phones_port` under [serve]") as listening:
-        yield listening
 
 
 @contextlib.contextmanager
@@ -335,16 +321,6 @@ def listening_at(host: str, port: int, chosen_by: str) -> socket.socket:
             f"another with {chosen_by}"
         ) from None
     return listening
-
-
-@contextlib.contextmanager
-def _for_satellites(settings: Settings) -> Iterator[socket.socket | None]:
-    if settings.serve.wyoming_port is None:
-        yield None
-        return
-    host, port = settings.serve.wyoming_host, settings.serve.wyoming_port
-    with listening_at(host, port, "`wyoming_port` under [serve]") as listening:
-        yield listening
 
 
 def _names(listening: socket.socket, settings: Settings) -> tuple[frozenset[str], str]:

@@ -99,9 +99,9 @@ def search_memory(query: str, call: CallContext) -> list[MemoryItem]:
     said = call.memory.answer(asked[:N_MAX_CHARACTERS], now=call.now)
     if said.kind == "unknown":
         found = _found_at_home(asked[:N_MAX_CHARACTERS], call)
-        return (
-            [] if found is None else [MemoryItem(MemoryId(found.id), found.value, call.now, found.source, found.quote)]
-        )
+        if found is None:
+            return []
+        return [MemoryItem(MemoryId(found.id), found.value, call.now, found.source, found.quote)]
     if said.kind == "listed":
         return [
             _item(hit, _capital(hit.text) if hit.kind == "fact" else hit.text) for hit in said.evidence[:N_MAX_HITS]
@@ -216,13 +216,7 @@ _LEAST_TRUSTED = ("message", "web", "file", "memory")
 def _item(hit: MemoryHit, text: str, id: str = "") -> MemoryItem:
     is_same = " ".join(text.split()).strip(". ").casefold() == " ".join(hit.text.split()).strip(". ").casefold()
     quote = "" if is_same else hit.text
-    return MemoryItem(
-        MemoryId(id or hit.id),
-        text.rstrip(" ."),
-        hit.at,
-        hit.speaker,
-        _shortened(quote),
-    )
+    return MemoryItem(MemoryId(id or hit.id), text.rstrip(" ."), hit.at, hit.speaker, _shortened(quote))
 
 
 def _capital(text: str) -> str:

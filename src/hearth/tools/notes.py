@@ -211,7 +211,7 @@ def delete_note(note: NoteMeant, call: CallContext) -> Note:
         get rid of the packing note
     """
     id, content = _existing(note, call)
-    modified = call.workspace.modified(_path(id)).astimezone(call.now.tzinfo)
+    modified = _modified(id, call)
     call.workspace.delete(_path(id))
     return _note(id, content, modified)
 
@@ -309,7 +309,9 @@ def remove_from_list(list: ExistingList, items: list[str], call: CallContext) ->
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class ListItem:
+    """An item of a list, open or done."""
+
     text: str
     is_done: bool
 
@@ -318,9 +320,9 @@ _MARKER = re.compile(r"^(\s*[-*+]\s+)(\[[ xX]\]\s+)?")
 _ENTRY = re.compile(r"\s*[-*+]\s+(?:\[([ xX])\]\s+)?(\S.*)")
 
 
-def _entry(line: str) -> _Entry | None:
+def _entry(line: str) -> ListItem | None:
     match = _ENTRY.match(line)
-    return _Entry(match[2].rstrip(), (match[1] or " ") in "xX") if match else None
+    return ListItem(match[2].rstrip(), (match[1] or " ") in "xX") if match else None
 
 
 def _same(item: str) -> str:
@@ -479,14 +481,6 @@ def _item_list(id: NoteId, lines: Sequence[str]) -> ItemList:
 # ── Lists as a whole, for those that people share ─────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class ListItem:
-    """An item of a list, open or done."""
-
-    text: str
-    is_done: bool
-
-
 def list_items(name: str, call: CallContext) -> dict[str, ListItem] | None:
     """Return the items of a list in their order, by a key that spelling does not change; None: there is no such list.
 
@@ -497,7 +491,7 @@ def list_items(name: str, call: CallContext) -> dict[str, ListItem] | None:
     if id is None:
         return None
     entries = [entry for line in _existing(id, call)[1].split("\n") if (entry := _entry(line))]
-    return {_same(entry.text): ListItem(entry.text, entry.is_done) for entry in entries}
+    return {_same(entry.text): entry for entry in entries}
 
 
 def put_list_items(name: str, items: Mapping[str, ListItem], call: CallContext) -> tuple[str, str]:
@@ -599,9 +593,8 @@ def _digest(content: str) -> str:
 
 def _note(id: NoteId, content: str, modified: dt.datetime) -> Note:
     title, body = _parts(id, content)
-    return Note(
-        id, title, body if len(body) <= N_MAX_SHOWN_CHARACTERS else body[:N_MAX_SHOWN_CHARACTERS] + "…", modified
-    )
+    shown = body if len(body) <= N_MAX_SHOWN_CHARACTERS else body[:N_MAX_SHOWN_CHARACTERS] + "…"
+    return Note(id, title, shown, modified)
 
 
 def _parts(id: str, content: str) -> tuple[str, str]:

@@ -15,6 +15,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -52,11 +53,12 @@ _NOBODY = _HASHER.hash(secrets.token_hex(16))
 class Passkey:
     """A key that a person's device keeps."""
 
+    __pydantic_config__ = ConfigDict(extra="forbid")
     id: str
     """base64url, as browsers write it."""
     public_key: str
     """base64url, COSE."""
-    n_signed: int
+    n_signed: int = 0
     """What the device counted; one that goes back was copied."""
 
 
@@ -64,7 +66,8 @@ class Passkey:
 class Member:
     """Somebody who lives here."""
 
-    name: str
+    __pydantic_config__ = ConfigDict(extra="forbid")
+    name: Annotated[str, Field(min_length=1, max_length=60)]
     home: Path
     digest: str
     """Of the password, by Argon2id."""
@@ -76,25 +79,9 @@ class Member:
         return hashlib.sha256(f"hearth member {self.home}".encode()).digest()
 
 
-class _Row(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _PasskeyRow(_Row):
-    id: str
-    public_key: str
-    n_signed: int = 0
-
-
-class _MemberRow(_Row):
-    name: str = Field(min_length=1, max_length=60)
-    home: str
-    digest: str
-    passkeys: tuple[_PasskeyRow, ...] = ()
-
-
-class _File(_Row):
-    members: tuple[_MemberRow, ...] = ()
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    members: tuple[Member, ...] = ()
 
 
 class Members:
@@ -108,15 +95,11 @@ class Members:
         if not self._path.exists():
             return ()
         try:
-            found = _File.model_validate_json(self._path.read_bytes())
+            return _File.model_validate_json(self._path.read_bytes()).members
         except (OSError, ValidationError):
             raise ConfigError(
                 f"{str(self._path)!r} cannot be read, or holds what Hearth did not write there; mend or delete it"
             ) from None
-        return tuple(
-            Member(m.name, Path(m.home), m.digest, tuple(Passkey(k.id, k.public_key, k.n_signed) for k in m.passkeys))
-            for m in found.members
-        )
 
     def named(self, name: str) -> Member | None:
         """Return the one of that name (`same_name`)."""
@@ -175,18 +158,9 @@ class Members:
         self._write(tuple(member if one.name == member.name else one for one in self.listed()))
 
     def _write(self, members: tuple[Member, ...]) -> None:
-        rows = [
-            {
-                "name": m.name,
-                "home": str(m.home),
-                "digest": m.digest,
-                "passkeys": [{"id": k.id, "public_key": k.public_key, "n_signed": k.n_signed} for k in m.passkeys],
-            }
-            for m in members
-        ]
         self._path.touch(mode=0o600)
         with replacing(self._path, keeps_mode=True) as file:
-            file.write(json.dumps({"members": rows}, indent=1).encode())
+            file.write(_File(members=members).model_dump_json(indent=1).encode())
 
 
 def _digest(password: str) -> str:

@@ -30,7 +30,7 @@ from hearth.learning.versions.lineage import Lineage, Version
 from hearth.memory.answers.recollection import sentence
 from hearth.memory.facts.fact_store import FactStore
 from hearth.serve.desk import Desk
-from hearth.serve.pages.page_parts import MOST_DIGITS, Home, Templates, done_soon, fields, number_in
+from hearth.serve.pages.page_parts import MOST_DIGITS, Home, Templates, done_soon, fields, is_phone, number_in
 from hearth.storage.database import Store
 
 # ── Work for the desk's thread ─────────────────────────────────────────────────────────────────────────
@@ -173,7 +173,7 @@ class MemoryPages:
         proposed = [(fact, clean(sentence(fact, zone))) for fact in store.proposed()] if not on and not words else []
         return self._templates.page(
             "memory.html", "Memory", facts=shown, n_all=len(facts), words=words, on=on, proposed=proposed,
-            is_computer=not _is_phone(request),
+            is_computer=not is_phone(request),
         )  # fmt: skip
 
     async def form(self, request: Request) -> Response:
@@ -184,7 +184,7 @@ class MemoryPages:
         events = list(dict.fromkeys(event for fact in history for event in fact.events))
         marks = ", ".join("?" * len(events))
         rows = self._home.store.query(f"SELECT kind, text FROM event WHERE id IN ({marks})", events)  # noqa: S608 - question marks only
-        return self._shown(
+        return self._templates.piece(
             "fact_form.html", fact=history[-1], said=clean(sentence(history[-1], zone)), today=self._home.now().date(),
             history=[(fact, clean(sentence(fact, zone))) for fact in history],
             rests_on=[(row["kind"], clean(row["text"][:300])) for row in rows],
@@ -245,7 +245,7 @@ class MemoryPages:
         return self._templates.page(
             "learning.html", "Learning", sources=rows, own=own, versions=versions, curve=curve_of(versions),
             current=current.number if current else None, width=CURVE_WIDTH, height=CURVE_HEIGHT,
-            is_computer=not _is_phone(request),
+            is_computer=not is_phone(request),
         )  # fmt: skip
 
     async def roll_back(self, request: Request) -> Response:
@@ -264,7 +264,9 @@ class MemoryPages:
         found = await done_soon(self._desk.use(lambda agent: would_go(agent, sought)))
         what, kind = given["what"], given["kind"]
         into = f"forget-{what}" if kind == "request" else "change"
-        return self._shown("would_go.html", found=found, what=what, kind=kind, into=into, n_shown=_N_GONE_SHOWN)
+        return self._templates.piece(
+            "would_go.html", found=found, what=what, kind=kind, into=into, n_shown=_N_GONE_SHOWN
+        )
 
     async def forget(self, request: Request) -> Response:
         """Forget for good what was shown."""
@@ -278,16 +280,9 @@ class MemoryPages:
 
     async def _of_computer(self, request: Request) -> dict[str, str]:
         """Return the fields. Raises: DeniedError: From a phone."""
-        if _is_phone(request):
+        if is_phone(request):
             raise DeniedError("this is done at the computer itself, not from a phone")
         return await fields(request)
-
-    def _shown(self, template: str, **values: object) -> Response:
-        return JSONResponse({"html": self._templates.fragment(template, **values)})
-
-
-def _is_phone(request: Request) -> bool:
-    return request.scope.get("hearth.phone") is not None
 
 
 def _number(given: dict[str, str]) -> int:

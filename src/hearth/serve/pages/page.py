@@ -181,7 +181,7 @@ class Page:
         report = await done_soon(self._desk.undo(await field(request, "id")))
         kept = f" Not taken back: {'; '.join(report.kept)}." if report.kept else ""
         says = f"Taken back: {'; '.join(report.undone) or 'nothing'}.{kept}"
-        return JSONResponse({"says": clean(says), "html": self._turn_html(report.episode)})
+        return JSONResponse({"says": clean(says), "html": self._html_of(self._home.trace.episode(report.episode))})
 
     async def mail_seen(self, request: Request) -> Response:  # noqa: ARG002 - every route is handed the request
         """Let the mail that is told of be seen."""
@@ -204,7 +204,9 @@ class Page:
             snooze(self._home.store, number, self._home.now() + dt.timedelta(minutes=min(max(minutes, 1), 1440)))
         elif not (ended := end(self._home.store, number)):
             return JSONResponse({"says": "That one is over already."}, 409)
-        elif await run_in_threadpool(self._is_still_due, ring):
+        elif await run_in_threadpool(
+            still_due, replace(self._home.call, now=self._home.now()), [(ring.reminder, ring.due)]
+        ):
             self._complete(ring, ended, caller_of(request))
         self._desk.touch()
         return JSONResponse({})
@@ -223,10 +225,6 @@ class Page:
         except HearthError:
             ring_on(self._home.store, ended)
             raise
-
-    def _is_still_due(self, ring: Ring) -> bool:
-        call = replace(self._home.call, now=self._home.now())
-        return bool(still_due(call, [(ring.reminder, ring.due)]))
 
     async def events(self, request: Request) -> Response:
         """Tell a browser what changes, from now on."""
@@ -279,13 +277,9 @@ class Page:
         zone = self._home.now().tzinfo
         rings = [(ring, ring.due.astimezone(zone)) for ring in open_rings(self._home.store)]
         letters = self._home.mail.letters if self._home.mail is not None else ()
+        newest = letters[::-1][:_N_LETTERS]
         return self._templates.fragment(
-            "now.html",
-            view=view,
-            picture=picture,
-            rings=rings,
-            letters=letters[::-1][:_N_LETTERS],
-            n_mails=len(letters),
+            "now.html", view=view, picture=picture, rings=rings, letters=newest, n_mails=len(letters)
         )
 
     def _turn(self, episode: Episode) -> TalkTurn:
@@ -301,9 +295,6 @@ class Page:
 
     def _html_of(self, episode: Episode) -> str:
         return self._templates.fragment("turn.html", turn=self._turn(episode))
-
-    def _turn_html(self, id: str) -> str:
-        return self._html_of(self._home.trace.episode(id))
 
     # ── Looking ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -364,7 +355,7 @@ class Page:
         if not text or len(text) > MAX_REQUEST_CHARACTERS:
             raise RequestError(f"a request has 1 to {MAX_REQUEST_CHARACTERS:,} characters; say what to try")
         steps, says = await done_soon(self._desk.use(lambda agent: _judged(agent, text)))
-        return JSONResponse({"html": self._templates.fragment("judged.html", text=text, steps=steps, says=says)})
+        return self._templates.piece("judged.html", text=text, steps=steps, says=says)
 
     async def history(self, request: Request) -> Response:
         """What was asked and done, the newest first."""

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import jinja2
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, JSONResponse
 
 from hearth.errors import HearthError
 from hearth.protocols import CallContext, Workspace
@@ -67,11 +67,7 @@ class Templates:
     """The templates of `hearth.serve`."""
 
     def __init__(self, pages: tuple[tuple[str, str], ...]) -> None:
-        """Prepare them.
-
-        Args:
-            pages: Title and path of each page that the head of every page leads to.
-        """
+        """Prepare them; `pages` are title and path of each page that the head of every page leads to."""
         loader = jinja2.PackageLoader("hearth.serve")
         self._made = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
         self._made.filters["moment"] = moment
@@ -80,6 +76,10 @@ class Templates:
     def fragment(self, template: str, **values: object) -> str:
         """Return a piece of a page."""
         return self._made.get_template(template).render(**values)
+
+    def piece(self, template: str, **values: object) -> JSONResponse:
+        """Answer a script with a piece of a page."""
+        return JSONResponse({"html": self.fragment(template, **values)})
 
     def page(self, template: str, title: str, **values: object) -> HTMLResponse:
         """Return a whole page."""
@@ -122,6 +122,11 @@ def caller_of(request: Request) -> Caller:
     """Return who asks: the owner, at a browser of this machine or on a phone of that name."""
     phone: Phone | None = request.scope.get("hearth.phone")
     return _BROWSER if phone is None else Caller(phone.name, is_owner=True)
+
+
+def is_phone(request: Request) -> bool:
+    """Return whether a phone asks, which may do less than the computer itself."""
+    return request.scope.get("hearth.phone") is not None
 
 
 async def done_soon(work: Future[_Result]) -> _Result:

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from hearth.errors import DeniedError, HearthError, NotFound, RequestError
-from hearth.serve.pages.page_parts import Templates, field, fields, number_in
+from hearth.serve.pages.page_parts import Templates, field, fields, is_phone, number_in
 from hearth.serve.phones.paired import Invitations, Phone, Phones, Subscription
 from hearth.serve.phones.phone_server import Authority
 from hearth.serve.phones.pushing import Pusher, bytes64
@@ -88,10 +88,8 @@ class PhonePages:
         pictures = [
             segno.make(link, micro=False).svg_data_uri(scale=4, border=2, dark="#000", light="#fff") for link in links
         ]
-        shown = self._templates.fragment(
-            "invitation.html", links=links, pictures=pictures, fingerprint=way.authority.fingerprint
-        )
-        return JSONResponse({"html": shown})
+        known_by = way.authority.fingerprint
+        return self._templates.piece("invitation.html", links=links, pictures=pictures, fingerprint=known_by)
 
     async def revoke(self, request: Request) -> Response:
         """Take a phone out: at the machine any, on a phone itself."""
@@ -162,7 +160,7 @@ class PhonePages:
 
     def _managing(self, request: Request) -> Way:
         """Raises: DeniedError: From a phone. HearthError: No phones here."""
-        if request.scope.get("hearth.phone") is not None:
+        if is_phone(request):
             raise DeniedError("phones are let in and out at the computer itself")
         if self._way is None:
             raise HearthError("phones are not let in here; set `phones_port` under [serve] in hearth.toml")

@@ -311,13 +311,12 @@ class PlanPages:
         if "tool-0" in given:
             plan = shaped(plan_in(given, self._home.specs), given.get("shape", ""))
         is_change = to == "/change"
-        html = self._templates.fragment(
+        return self._templates.piece(
             "plan_form.html", parts=parts_of(plan or Plan(()), self._home.specs), tools=sorted(self._home.specs),
             id=given["id"], into=into, to=to, to_shape="/change/form" if is_change else "/correct/form", does=does,
             heading="What should I do?" if is_change else "What should I have done?",
             about="You are asked again before it is done." if is_change else "This teaches, and does nothing now.",
         )  # fmt: skip
-        return JSONResponse({"html": html})
 
 
 def _learnt(entry: Entry) -> Response:

@@ -28,7 +28,7 @@ from hearth.config.settings_edit import Editable
 from hearth.errors import DeniedError, RequestError
 from hearth.formats.terminal_text import clean
 from hearth.serve.desk import Desk
-from hearth.serve.pages.page_parts import Home, Templates, field, fields
+from hearth.serve.pages.page_parts import Home, Templates, field, fields, is_phone
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class SettingsPage:
         """Every setting with its value and what it means."""
         found = await run_in_threadpool(config.read_settings, self._path)
         return self._templates.page(
-            "settings.html", "Settings", tables=told(found), path=str(self._path), is_changeable=not _is_phone(request),
+            "settings.html", "Settings", tables=told(found), path=str(self._path), is_changeable=not is_phone(request),
             can_restart=self._restart is not None,
         )  # fmt: skip
 
@@ -85,7 +85,7 @@ class SettingsPage:
         if own is None:  # of a table that the file has not: a mail server, say
             raise RequestError(f"{setting.name} needs others beside it; write them by hand in {self._path.name}")
         value = _value_at(found, setting.name)
-        return self._shown("setting_form.html", one=own, how=setting, value=_typed_as(value))
+        return self._templates.piece("setting_form.html", one=own, how=setting, value=_typed_as(value))
 
     async def try_out(self, request: Request) -> Response:
         """Show a change, and what it takes to make it."""
@@ -95,7 +95,7 @@ class SettingsPage:
         change = await run_in_threadpool(settings_edit.changed, self._path, setting, value)
         found = await run_in_threadpool(config.read_settings, self._path)
         after = config.parse_settings(change.text, self._path)
-        return self._shown(
+        return self._templates.piece(
             "setting_change.html", change=change, before=_said(_value_at(found, setting.name)),
             after=_said(_value_at(after, setting.name)), typed=given.get("value", ""), is_default=value is None,
         )  # fmt: skip
@@ -128,20 +128,13 @@ class SettingsPage:
 
     async def _given(self, request: Request) -> dict[str, str]:
         """Raises: DeniedError: From a phone."""
-        if _is_phone(request):
+        if is_phone(request):
             raise DeniedError("settings are changed at the computer itself, not from a phone")
         return await fields(request)
 
     async def _asked_for(self, request: Request) -> str:
         await self._given(request)
         return await field(request, "name")
-
-    def _shown(self, template: str, **values: object) -> Response:
-        return JSONResponse({"html": self._templates.fragment(template, **values)})
-
-
-def _is_phone(request: Request) -> bool:
-    return request.scope.get("hearth.phone") is not None
 
 
 # ── Settings and what they mean ───────────────────────────────────────────────────────────────────────────
@@ -190,9 +183,7 @@ def _said(value: object) -> str:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, tuple | list | frozenset | set):
-        return ", ".join(clean(str(one)) for one in value)[:500]
-    if isinstance(value, Mapping):
+    if isinstance(value, tuple | list | frozenset | set | Mapping):
         return ", ".join(clean(str(one)) for one in value)[:500]
     return clean(str(value))[:500]
 

@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from hearth.config import cache_folder
 from hearth.errors import ConfigError, RequestError
@@ -47,21 +47,18 @@ _MOST_BARE_WORDS = 5
 class Function(BaseModel):
     """A tool as the program describes it."""
 
-    model_config = ConfigDict(extra="ignore")
     name: str = Field(min_length=1, max_length=64)
     description: str | None = None
     parameters: dict[str, Any] | None = None
 
 
 class _Named(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     name: str = ""
 
 
 class Choice(BaseModel):
     """The one function that is to be called, in either form of the protocol; other kinds of choice have no effect."""
 
-    model_config = ConfigDict(extra="ignore")
     type: str = ""
     name: str = ""
     function: _Named | None = None

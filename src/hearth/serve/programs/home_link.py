@@ -34,7 +34,7 @@ _ANSWER_S = 60.0
 
 
 class _Document(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True)
 
 
 class Question(_Document):

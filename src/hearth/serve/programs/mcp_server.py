@@ -20,7 +20,7 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, TypeAlias
 
 import anyio.to_thread
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
@@ -42,6 +42,7 @@ from hearth.guard.egress.ledger import Ledger
 from hearth.protocols import Reply
 from hearth.serve.desk import Caller
 from hearth.serve.door import OWNERS_PROGRAM, Client, Receive, Scope, Send
+from hearth.serve.programs.home_api import HomeLine
 from hearth.serve.programs.home_link import HomeLink, Standing
 from hearth.storage.database import Store
 from hearth.version import __version__
@@ -60,36 +61,8 @@ _INSTRUCTIONS = (
 )
 
 
-class Line(Protocol):
-    """The way to the desk of a home, in this process or in another."""
-
-    async def status(self) -> dict[str, object]:
-        """Return what goes on there."""
-        ...
-
-    async def begin(self, text: str, caller: Caller, *, is_question: bool = False) -> int:
-        """Put a request in line, and return its number. Raises: HearthError."""
-        ...
-
-    async def standing(self, number: int, *, seen: str = "", within_s: float = 0.0) -> Standing:
-        """Return how a request goes, as soon as it is done or asks another question than `seen`, or after a while."""
-        ...
-
-    async def answer(self, id: str, reply: Reply) -> bool:
-        """Answer a question; False when somebody else has."""
-        ...
-
-    async def plan(self, text: str, *, after_last: bool = True) -> dict[str, object]:
-        """Return the plan for a request; nothing runs.
-
-        Args:
-            after_last: Read it after what the owner said before; else it stands alone.
-        """
-        ...
-
-
 class FarLine:
-    """The way to the desk of another process."""
+    """The way to the desk of another process; what each does is said at `HomeLine`."""
 
     def __init__(self, link: HomeLink) -> None:
         self._link = link
@@ -110,6 +83,10 @@ class FarLine:
 
     async def plan(self, text: str, *, after_last: bool = True) -> dict[str, object]:
         return await anyio.to_thread.run_sync(functools.partial(self._link.plan, text, after_last=after_last))
+
+
+Line: TypeAlias = HomeLine | FarLine
+"""The way to the desk of a home, in this process or in another."""
 
 
 @dataclass(frozen=True, slots=True)

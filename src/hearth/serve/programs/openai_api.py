@@ -22,7 +22,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
@@ -55,7 +55,6 @@ CHUNK = 40
 class Part(BaseModel):
     """A part of a message; only texts are read."""
 
-    model_config = ConfigDict(extra="ignore")
     type: str
     text: str = ""
 
@@ -71,7 +70,6 @@ def words(content: Content) -> str:
 
 
 class _Item(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     type: str = "message"
     role: str = ""
     content: Content = None
@@ -79,7 +77,6 @@ class _Item(BaseModel):
 
 
 class _OwnTool(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     type: str
     name: str = Field(default="", max_length=64)
     description: str | None = None
@@ -89,7 +86,6 @@ class _OwnTool(BaseModel):
 class Asked(BaseModel):
     """What a client of `/v1/responses` sends; fields that have no effect here are taken."""
 
-    model_config = ConfigDict(extra="ignore")
     model: str
     input: Annotated[str, Field(max_length=200_000)] | Annotated[list[_Item], Field(max_length=1000)]
     stream: bool = False
@@ -238,24 +234,20 @@ _WORKING_S = 5.0
 
 
 class _Message(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: Content = None
 
 
 class _Tool(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     type: str
     function: Function | None = None
 
 
 class _StreamOptions(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     include_usage: bool = False
 
 
 class _Completion(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     model: str
     messages: list[_Message] = Field(min_length=1, max_length=1000)
     stream: bool = False

@@ -25,7 +25,7 @@ MAX_TOOLS = 128
 class OfferedTool(BaseModel):
     """A tool as its server describes it; all of it is a stranger's text."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True)
     name: str
     description: str = ""
     input_schema: dict[str, Any]

@@ -8,8 +8,9 @@ Not covered: answering invitations; free/busy of other people.
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -19,16 +20,7 @@ from hearth.formats.tool_signature import ID_IS_A_KEY, Names, tool
 from hearth.language.text.word_match import Query, id_asked
 from hearth.protocols import CallContext
 from hearth.tools.pim import ical
-from hearth.tools.pim.calendar_events import (
-    FOLDER,
-    Change,
-    Entry,
-    Event,
-    EventId,
-    Events,
-    Search,
-    entry_of,
-)
+from hearth.tools.pim.calendar_events import FOLDER, Change, Entry, Event, EventId, Events, Place, Search, entry_of
 from hearth.tools.pim.ical import When
 from hearth.tools.pim.servers.mirror import Mirror, file_name
 from hearth.types import EmailAddress, Plain, Referent
@@ -54,14 +46,11 @@ class FreeSlot:
 # ── Tools that read ───────────────────────────────────────────────────────────────────────────────────────
 
 
-@tool(
-    unconfirmed="file",
-    origins=ID_IS_A_KEY,
-    answer="{title}, {start}[, {place}]",
-    answer_none="No events found.",
-    timeout_s=60,
-    n_retries=1,
-)
+_finding = functools.partial(tool, timeout_s=60, n_retries=1)
+_reading = functools.partial(_finding, unconfirmed="file", origins=ID_IS_A_KEY, answer="{title}, {start}[, {place}]")
+
+
+@_reading(answer_none="No events found.")
 def find_events(
     call: CallContext, query: str = "", start: dt.datetime | None = None, end: dt.datetime | None = None
 ) -> list[Event]:
@@ -106,7 +95,7 @@ def _range(start: dt.datetime | None, end: dt.datetime | None, now: dt.datetime)
     return start, end
 
 
-@tool(unconfirmed="file", origins=ID_IS_A_KEY, answer="{title}, {start}[, {place}]", timeout_s=60, n_retries=1)
+@_reading()
 def next_event(call: CallContext, query: str = "") -> Event:
     """Find the next event in the owner's calendar, the next of all or the next that matches some words.
 
@@ -133,12 +122,7 @@ def next_event(call: CallContext, query: str = "") -> Event:
     raise NotFound(f"there is {what} to come; the last was {last.title!r} on {last.start:%Y-%m-%d}")
 
 
-@tool(
-    answer="{start_day} from {start_time} to {end}",
-    answer_none="You have no free time then.",
-    timeout_s=60,
-    n_retries=1,
-)
+@_finding(answer="{start_day} from {start_time} to {end}", answer_none="You have no free time then.")
 def find_free_time(
     call: CallContext, start: dt.datetime, end: dt.datetime, length: dt.timedelta | None = None
 ) -> list[FreeSlot]:
@@ -238,13 +222,11 @@ def _undo_on_server(arguments: Mapping[str, object], result: Plain, call: CallCo
         mirror.undo(path)
 
 
-@tool(
-    effect="change",
-    answer="Added to your calendar: {title}, {start}[, {place}][, with {attendees}][, then {repeat}].",
-    undo=_undo_on_server,
-    timeout_s=60,
-    n_retries=1,
-)
+_adding = functools.partial(tool, effect="change", undo=_undo_on_server, timeout_s=60, n_retries=1)
+_changing = functools.partial(_adding, unconfirmed="file", origins=ID_IS_A_KEY)
+
+
+@_adding(answer="Added to your calendar: {title}, {start}[, {place}][, with {attendees}][, then {repeat}].")
 def add_event(
     call: CallContext,
     title: str,
@@ -340,15 +322,7 @@ def _extent(
     return start, end
 
 
-@tool(
-    effect="change",
-    unconfirmed="file",
-    origins=ID_IS_A_KEY,
-    answer="{title} is now {start}.",
-    undo=_undo_on_server,
-    timeout_s=60,
-    n_retries=1,
-)
+@_changing(answer="{title} is now {start}.")
 def move_event(call: CallContext, event: EventMeant, start: dt.datetime) -> Event:
     """Move an event in the owner's calendar to another time; it lasts as long as before.
 
@@ -363,27 +337,10 @@ def move_event(call: CallContext, event: EventMeant, start: dt.datetime) -> Even
         reschedule the team meeting to next Monday
     """
     start = ical.checked_moment(start, "the start", call.now.tzinfo)
-    events = Events(call)
-    place = events.locate(event)
-    try:
-        place.move(start, call.now)
-        entry = place.entry()
-    except (ValueError, OverflowError) as error:
-        raise ToolError(f"the event {event!r} cannot be moved: {error}") from None
-    result = replace(_as_event(call, entry), id=event)
-    events.save(place)
-    return result
+    return _changed(call, event, "moved", lambda place: place.move(start, call.now))
 
 
-@tool(
-    effect="change",
-    unconfirmed="file",
-    origins=ID_IS_A_KEY,
-    answer="Changed: {title}, {start}[, then {repeat}].",
-    undo=_undo_on_server,
-    timeout_s=60,
-    n_retries=1,
-)
+@_changing(answer="Changed: {title}, {start}[, then {repeat}].")
 def change_event(
     call: CallContext,
     event: EventMeant,
@@ -422,27 +379,10 @@ def change_event(
     change = Change(title, place, repeat, addresses, length)
     if change == Change():
         raise ToolError("nothing to change; say a title, a place, a length, who takes part or how it repeats")
-    events = Events(call)
-    where = events.locate(event)
-    try:
-        where.change(change, call.now)
-        entry = where.entry()
-    except (ValueError, OverflowError) as error:
-        raise ToolError(f"the event {event!r} cannot be changed: {error}") from None
-    result = replace(_as_event(call, entry), id=event)
-    events.save(where)
-    return result
+    return _changed(call, event, "changed", lambda where: where.change(change, call.now))
 
 
-@tool(
-    effect="change",
-    unconfirmed="file",
-    origins=ID_IS_A_KEY,
-    answer="Cancelled: {title}, {start}.",
-    undo=_undo_on_server,
-    timeout_s=60,
-    n_retries=1,
-)
+@_changing(answer="Cancelled: {title}, {start}.")
 def cancel_event(call: CallContext, event: EventMeant) -> Event:
     """Take an event out of the owner's calendar; nobody is told.
 
@@ -455,13 +395,19 @@ def cancel_event(call: CallContext, event: EventMeant) -> Event:
         take the yoga class on Tuesday out of my calendar
         delete my dentist appointment
     """
+    return _changed(call, event, "cancelled", lambda place: place.cancel(call.now))
+
+
+def _changed(call: CallContext, event: EventId, how: str, change: Callable[[Place], None]) -> Event:
+    """Change an event, and return it as it is now; one that is cancelled as it was."""
     events = Events(call)
     place = events.locate(event)
     try:
-        entry = place.entry()
-        place.cancel(call.now)
+        entry = place.entry() if how == "cancelled" else None
+        change(place)
+        entry = entry or place.entry()
     except (ValueError, OverflowError) as error:
-        raise ToolError(f"the event {event!r} cannot be cancelled: {error}") from None
+        raise ToolError(f"the event {event!r} cannot be {how}: {error}") from None
     result = replace(_as_event(call, entry), id=event)
     events.save(place)
     return result
