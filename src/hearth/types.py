@@ -22,21 +22,9 @@ FilePath = NewType("FilePath", str)
 """A path inside the owner's folder, relative to it, with forward slashes."""
 
 TYPE_NAMES = (
-    "text",
-    "integer",
-    "number",
-    "boolean",
-    "date",
-    "time",
-    "datetime",
-    "duration",
-    "EmailAddress",
-    "PhoneNumber",
-    "Url",
-    "PersonName",
-    "FilePath",
-    "any",
-)
+    "text", "integer", "number", "boolean", "date", "time", "datetime", "duration", "EmailAddress", "PhoneNumber",
+    "Url", "PersonName", "FilePath", "any",
+)  # fmt: skip
 """Type names a parameter or a result field may have. Any other name (`EventId`, `Mail`) is nominal: it fits only
 itself. `list[X]` is a list of X. Public tool files use free names (`string`, `str`, `float`); `types.canonical_type`
 maps the usual spellings and leaves the rest nominal."""
@@ -206,22 +194,10 @@ Effect = Literal["none", "change", "send"]
 the device or cannot be taken back."""
 
 
-WORDING = frozenset(
-    {
-        "text",
-        "body",
-        "content",
-        "message",
-        "subject",
-        "title",
-        "description",
-        "note",
-        "comment",
-        "summary",
-        "items",
-        "place",
-    }
-)
+WORDING = frozenset({
+    "text", "body", "content", "message", "subject", "title", "description", "note", "comment", "summary", "items",
+    "place",
+})  # fmt: skip
 """Names of text parameters that hold words to be written. Any other text names what is acted on (`device`, `list`)."""
 
 

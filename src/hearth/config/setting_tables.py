@@ -258,39 +258,10 @@ class Calendar(Collection):
 
 
 MaskKind = Literal[
-    "person",
-    "organisation",
-    "place",
-    "address",
-    "email",
-    "phone",
-    "url",
-    "file",
-    "ip",
-    "mac",
-    "iban",
-    "card",
-    "account",
-    "national_id",
-    "document",
-    "plate",
-    "birth_date",
-    "coordinates",
-    "secret",
-    "health",
-    "religion",
-    "politics",
-    "sexuality",
-    "union",
-    "ethnicity",
-    "finance",
-    "children",
-    "law",
-    "date",
-    "age",
-    "group",
-    "title",
-]
+    "person", "organisation", "place", "address", "email", "phone", "url", "file", "ip", "mac", "iban", "card",
+    "account", "national_id", "document", "plate", "birth_date", "coordinates", "secret", "health", "religion",
+    "politics", "sexuality", "union", "ethnicity", "finance", "children", "law", "date", "age", "group", "title",
+]  # fmt: skip
 """Kinds of data that masking tells apart. `account` is any number of a customer, contract or device, `document` a
 passport or licence, `secret` a password, key or code, `group` a nation, religion or party of people, `title` a job.
 `health` to `ethnicity` are what the law calls special: illness and medicine, faith, conviction, love, union, origin;

@@ -252,11 +252,7 @@ SCENES_OF_THE_DAY = (
         "What was not said is asked, not guessed",
         (Ask("remind me to ring the dentist"), Ask("tomorrow at ten", follows=True)),
     ),
-    Scene(
-        "own_words",
-        "Twenty requests as people type them",
-        (*(Ask(words.text) for words in TWENTY), Count()),
-    ),
+    Scene("own_words", "Twenty requests as people type them", (*(Ask(words.text) for words in TWENTY), Count())),
     Scene("stranger", "A stranger's mail that tries to instruct", (Ask("read me the latest mail from Parcelino"),)),
     Scene(
         "teacher",
@@ -298,11 +294,7 @@ SCENES_OF_THE_DAY = (
     Scene(
         "forget",
         "Forgetting, with a receipt and the proof",
-        (
-            Ask("what is Lina allergic to?"),
-            Forget(FORGOTTEN),
-            Ask("what is Lina allergic to?"),
-        ),
+        (Ask("what is Lina allergic to?"), Forget(FORGOTTEN), Ask("what is Lina allergic to?")),
     ),
 )
 """In the order they are played: what needs the experts for video comes late, as these may be being installed."""

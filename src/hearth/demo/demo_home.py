@@ -28,31 +28,11 @@ from hearth.errors import ConfigError, MissingExtraError
 Entry = Mapping[str, Any]
 
 ALLOWED = (
-    "add_reminder",
-    "set_timer",
-    "complete_reminder",
-    "move_reminder",
-    "add_event",
-    "move_event",
-    "change_event",
-    "add_note",
-    "append_to_note",
-    "add_to_list",
-    "remove_from_list",
-    "draft_mail",
-    "draft_reply",
-    "draft_forward",
-    "mark_read",
-    "remember",
-    "turn_on",
-    "turn_off",
-    "set_brightness",
-    "set_temperature",
-    "set_volume",
-    "open_blinds",
-    "close_blinds",
-    "lock_door",
-)
+    "add_reminder", "set_timer", "complete_reminder", "move_reminder", "add_event", "move_event", "change_event",
+    "add_note", "append_to_note", "add_to_list", "remove_from_list", "draft_mail", "draft_reply", "draft_forward",
+    "mark_read", "remember", "turn_on", "turn_off", "set_brightness", "set_temperature", "set_volume", "open_blinds",
+    "close_blinds", "lock_door",
+)  # fmt: skip
 """Tools that the demo owner lets run without asking: their changes can be undone. Sending and deleting still ask."""
 
 _ZONE_YEARS = 2

@@ -106,13 +106,11 @@ def fetch(
     path = folder(home) / manifest.sha256
     if not _is_whole(path, manifest):
         _download(link, manifest, path)
+    at = clock().isoformat(timespec="seconds")
     with store.transaction() as cursor:
         cursor.execute(
             "INSERT OR REPLACE INTO edge_taken (kind, serial, sha256, manifest_json, at) VALUES (?, ?, ?, ?, ?)",
-            (
-                *(kind, manifest.serial, manifest.sha256, manifest.model_dump_json()),
-                clock().isoformat(timespec="seconds"),
-            ),
+            (kind, manifest.serial, manifest.sha256, manifest.model_dump_json(), at),
         )
     _sweep(store, home)
     return Taken(path, manifest)

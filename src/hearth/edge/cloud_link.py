@@ -266,9 +266,7 @@ class Link:
         """Turn connection faults into `LinkError`; a store that cannot record what leaves still raises StoreError."""
         try:
             yield
-        except EgressError as error:
-            raise LinkError(str(error), code="closed") from None
-        except ConfigError as error:  # the token's file, the owner's file of authorities
+        except (EgressError, ConfigError) as error:  # also the token's file, the owner's file of authorities
             raise LinkError(str(error), code="closed") from None
         except httpx.HTTPError as error:
             what = " ".join(str(error).split())[:_MAX_SAID] or type(error).__name__

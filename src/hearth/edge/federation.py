@@ -383,12 +383,7 @@ class Pace:
 
 
 def give(
-    link: Link,
-    store: Store,
-    student: Student,
-    sharer: Sharer,
-    profile: edge_protocol.Profile,
-    pace: Pace,
+    link: Link, store: Store, student: Student, sharer: Sharer, profile: edge_protocol.Profile, pace: Pace
 ) -> Given:
     """Give what was learnt here, as the service asks for it.
 

@@ -212,11 +212,7 @@ class Runner:
 
     def _end(self, child: subprocess.Popen[bytes]) -> None:
         """End a child process: with Ctrl-C first, which every command answers to, then with stronger signals."""
-        for number, wait_s in (
-            (signal.SIGINT, self.times.grace_s),
-            (signal.SIGTERM, 2.0),
-            (signal.SIGKILL, 10.0),
-        ):
+        for number, wait_s in ((signal.SIGINT, self.times.grace_s), (signal.SIGTERM, 2.0), (signal.SIGKILL, 10.0)):
             with contextlib.suppress(ProcessLookupError):
                 child.send_signal(number)
             try:

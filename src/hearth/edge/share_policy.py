@@ -28,13 +28,7 @@ from hearth.storage.database import Store
 from hearth.storage.trace import label_from_text
 from hearth.types import TRUSTED_SOURCES, Label, ToolSpec, canonical_type
 
-_KINDS = {
-    "PersonName": "person",
-    "EmailAddress": "email",
-    "PhoneNumber": "phone",
-    "Url": "url",
-    "FilePath": "file",
-}
+_KINDS = {"PersonName": "person", "EmailAddress": "email", "PhoneNumber": "phone", "Url": "url", "FilePath": "file"}
 """Types of personal values, with the kinds masking knows them by."""
 _TIMES = ("date", "time", "datetime", "duration")
 _TIME_FORM = re.compile(r"[0-9TPZWYMDHS:.+-]{1,40}")

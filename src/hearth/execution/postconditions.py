@@ -159,10 +159,7 @@ def _norm(value: Plain) -> str:
 
 
 def _other_recipients(
-    spec: ToolSpec,
-    given: Mapping[str, Plain],
-    records: Sequence[Mapping[str, Plain]],
-    before: Mapping[int, StepResult],
+    spec: ToolSpec, given: Mapping[str, Plain], records: Sequence[Mapping[str, Plain]], before: Mapping[int, StepResult]
 ) -> list[str]:
     """Report recipients that differ between what was sent and the draft it was made from."""
     fields = [name for name, kind in spec.fields.items() if kind.endswith(("EmailAddress", "EmailAddress]"))]

@@ -163,11 +163,7 @@ class Repairer:
 
 
 def _searched_wider(
-    plan: Plan,
-    fault: StepResult,
-    results: Mapping[int, StepResult],
-    seen: Reflection,
-    tools: Mapping[str, ToolSpec],
+    plan: Plan, fault: StepResult, results: Mapping[int, StepResult], seen: Reflection, tools: Mapping[str, ToolSpec]
 ) -> tuple[Step, ...] | None:
     """Return the steps with the empty search repeated in a wider form, and with all steps that need it."""
     search = _empty_search(plan, fault, results, tools)

@@ -412,12 +412,7 @@ class Monitor:
         return ruling
 
     def _admitted(
-        self,
-        allowed: _Allowed,
-        index: int,
-        things: Resolved,
-        arguments: Mapping[str, Value],
-        context: CallContext,
+        self, allowed: _Allowed, index: int, things: Resolved, arguments: Mapping[str, Value], context: CallContext
     ) -> Ruling:
         """Rule on a call as `admit`, with what its words were last found to mean."""
         step = allowed.steps[index]

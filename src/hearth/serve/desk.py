@@ -139,12 +139,7 @@ class Desk:
 
     @classmethod
     def open(
-        cls,
-        home: Path,
-        environ: Mapping[str, str],
-        *,
-        encoder: Encoder | None = None,
-        settings: Settings | None = None,
+        cls, home: Path, environ: Mapping[str, str], *, encoder: Encoder | None = None, settings: Settings | None = None
     ) -> Desk:
         """Open the home's agent in the desk's own thread.
 

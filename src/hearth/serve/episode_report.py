@@ -126,11 +126,7 @@ def _place_across(places: Mapping[_Key, _Place], routes: Sequence[Sequence[_Key]
         place.x += MARGIN - left
 
 
-def _spread(
-    row: list[_Key],
-    places: Mapping[_Key, _Place],
-    neighbours: Mapping[_Key, Sequence[_Place]],
-) -> None:
+def _spread(row: list[_Key], places: Mapping[_Key, _Place], neighbours: Mapping[_Key, Sequence[_Place]]) -> None:
     """Order one layer by the positions of its neighbours, and move it as near to them as the boxes' widths allow."""
     wanted = {
         key: sum(p.x for p in neighbours[key]) / len(neighbours[key]) if neighbours[key] else places[key].x

@@ -81,11 +81,7 @@ class _Training:
 @click.option("--rank", type=click.IntRange(1, 512), default=16, show_default=True, help="Rank of the adapter.")
 @click.option("--lr", type=Number(0, 1, min_open=True), default=2e-4, show_default=True, help="Learning rate.")
 @click.option(
-    "--replay",
-    type=Number(min=0),
-    default=1.0,
-    show_default=True,
-    help="Earlier demonstrations replayed per new one.",
+    "--replay", type=Number(min=0), default=1.0, show_default=True, help="Earlier demonstrations replayed per new one."
 )
 @click.option("--tool-tokens", is_flag=True, help="Give each tool's name a token of its own: for very small models.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)

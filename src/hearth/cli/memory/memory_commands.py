@@ -100,12 +100,7 @@ def why(invocation: Invocation, id: int, as_json: bool) -> None:
                 click.echo(f"  {when:%Y-%m-%d %H:%M}  {clean(said[1])}: “{short(said[2], 300)}”")
 
 
-_STATUS = {
-    "promoted": "held true",
-    "amended": "put right by you",
-    "proposed": "proposed",
-    "revoked": "revoked",
-}
+_STATUS = {"promoted": "held true", "amended": "put right by you", "proposed": "proposed", "revoked": "revoked"}
 
 
 # ── Putting right ─────────────────────────────────────────────────────────────────────────────────────────

@@ -763,10 +763,7 @@ def _private(question: str, facts: list[tuple[str, str, str]], call: CallContext
     place = next((value for who, relation, value in facts if who == ME and relation == "lives in"), "")
     free_minutes, until = _free(question, call)
     return Private(
-        eaters_for(" ".join((question, *called)), facts, names),
-        place.split(",")[0].strip(),
-        free_minutes,
-        until,
+        eaters_for(" ".join((question, *called)), facts, names), place.split(",")[0].strip(), free_minutes, until
     )
 
 

@@ -16,6 +16,12 @@ def _listed(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
+def _table(text: str) -> dict[str, tuple[str, ...]]:
+    """Read `dish: family, family; dish: …`."""
+    rows = (row.partition(":") for row in text.split(";"))
+    return {name.strip(): _listed(held) for name, _, held in rows}
+
+
 _NUTS: Mapping[str, tuple[str, ...]] = {
     "almond": _listed("almond, marzipan, frangipane, amaretti, amaretto, macaron, nougat, turron"),
     "hazelnut": _listed("hazelnut, nutella, chocolate spread, praline, gianduja, nougat, filbert"),
@@ -99,199 +105,76 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "honey": _listed("honey, mead"),
 }
 CALLED: Mapping[str, str] = {
-    "tree nut": "nut",
-    "dairy": "milk",
-    "lactose": "milk",
-    "cow milk": "milk",
-    "milk protein": "milk",
-    "cheese": "milk",
-    "soya": "soy",
-    "soybean": "soy",
-    "maize": "corn",
-    "shrimp": "crustacean",
-    "prawn": "crustacean",
-    "mollusk": "mollusc",
-    "celeriac": "celery",
-    "coeliac": "gluten",
-    "celiac": "gluten",
-    "groundnut": "peanut",
+    word: family
+    for family, words in _table(
+        "nut: tree nut; milk: dairy, lactose, cow milk, milk protein, cheese; soy: soya, soybean; corn: maize; "
+        "crustacean: shrimp, prawn; mollusc: mollusk; celery: celeriac; gluten: coeliac, celiac; peanut: groundnut"
+    ).items()
+    for word in words
 }
 """Other words for a family."""
 
-DIETS: Mapping[str, tuple[str, ...]] = {
-    "vegetarian": ("meat", "seafood"),
-    "vegan": ("meat", "seafood", "milk", "egg", "honey"),
-    "plant-based": ("meat", "seafood", "milk", "egg", "honey"),
-    "pescatarian": ("meat",),
-    "halal": ("pork", "alcohol"),
-    "kosher": ("pork", "shellfish"),
-    "teetotal": ("alcohol",),
-    "gluten-free": ("gluten",),
-    "dairy-free": ("milk",),
-    "lactose-free": ("milk",),
-    "sugar-free": ("sugar",),
-}
+DIETS: Mapping[str, tuple[str, ...]] = _table(
+    "vegetarian: meat, seafood; vegan: meat, seafood, milk, egg, honey; plant-based: meat, seafood, milk, egg, honey; "
+    "pescatarian: meat; halal: pork, alcohol; kosher: pork, shellfish; teetotal: alcohol; gluten-free: gluten; "
+    "dairy-free: milk; lactose-free: milk; sugar-free: sugar"
+)
 """Families a diet leaves out. Kosher also keeps meat and milk apart; `ask_cloud` checks that."""
 CONDITIONS: Mapping[str, str] = {"coeliac": "gluten", "celiac": "gluten"}
 
-USUALLY: Mapping[str, tuple[str, ...]] = {
-    "pesto": ("pine nut", "nut", "milk"),
-    "carbonara": ("egg", "pork", "meat", "red meat", "milk", "gluten", "wheat"),
-    "tiramisu": ("egg", "milk", "gluten", "wheat", "alcohol"),
-    "bouillabaisse": ("fish", "crustacean", "mollusc", "shellfish", "seafood"),
-    "paella": ("shellfish", "crustacean", "mollusc", "seafood"),
-    "baklava": ("nut", "walnut", "pistachio", "almond", "gluten", "wheat"),
-    "macaron": ("nut", "almond", "egg"),
-    "korma": ("nut", "cashew", "almond", "milk"),
-    "waldorf": ("nut", "walnut", "celery", "egg"),
-    "pad thai": ("peanut", "fish", "seafood", "egg", "crustacean", "shellfish"),
-    "satay": ("peanut",),
-    "french toast": ("egg", "milk", "gluten", "wheat"),
-    "pancake": ("egg", "milk"),
-    "crepe": ("egg", "milk"),
-    "waffle": ("egg", "milk"),
-    "lasagne": ("milk",),
-    "sushi": ("fish", "seafood", "soy"),
-    "tempura": ("gluten", "wheat"),
-    "schnitzel": ("gluten", "wheat", "egg"),
-    "caesar": ("egg", "fish", "seafood", "milk", "gluten", "wheat"),
-    "quiche": ("egg", "milk", "gluten", "wheat"),
-    "quiche lorraine": ("pork", "meat", "red meat"),
-    "brownie": ("gluten", "wheat", "egg", "milk"),
-    "muffin": ("gluten", "wheat", "egg", "milk"),
-    "cake": ("egg",),
-    "torte": ("gluten", "wheat", "egg", "milk"),
-    "tart": ("gluten", "wheat"),
-    "pie": ("gluten", "wheat"),
-    "crumble": ("gluten", "wheat"),
-    "ramen": ("egg", "soy"),
-    "teriyaki": ("gluten", "wheat"),
-    "gratin": ("milk",),
-    "alfredo": ("milk", "gluten", "wheat"),
-    "stroganoff": ("milk",),
-    "risotto": ("milk",),
-    "moussaka": ("milk",),
-    "panna cotta": ("milk", "meat"),
-    "bolognese": ("meat", "red meat"),
-    "con carne": ("meat", "red meat"),
-    "cassoulet": ("pork", "meat", "red meat"),
-    "taco": ("corn",),
-    "granola": ("nut",),
-    "muesli": ("nut",),
-    "mousse": ("egg", "milk"),
-    "meringue": ("sugar",),
-    "pizza": ("milk",),
-    "ice cream": ("sugar", "egg"),
-    "puttanesca": ("fish", "seafood"),
-    "beer": ("gluten",),
-    "mole": ("peanut", "nut"),
-    "gazpacho": ("gluten", "wheat"),
-    "fish finger": ("gluten", "wheat"),
-    "gado gado": ("peanut", "egg", "soy"),
-    "maafe": ("peanut",),
-    "kung pao": ("peanut", "soy"),
-    "massaman": ("peanut",),
-    "bakewell": ("almond", "nut", "gluten", "wheat", "egg"),
-    "financier": ("almond", "nut", "egg", "gluten", "wheat"),
-    "linzer": ("almond", "hazelnut", "nut", "gluten", "wheat"),
-    "romesco": ("almond", "hazelnut", "nut"),
-    "ajo blanco": ("almond", "nut", "gluten", "wheat"),
-    "nusskuchen": ("hazelnut", "walnut", "nut", "gluten", "wheat", "egg"),
-    "ferrero": ("hazelnut", "nut", "milk"),
-    "dukkah": ("hazelnut", "nut", "sesame"),
-    "za atar": ("sesame",),
-    "baba ganoush": ("sesame",),
-    "okonomiyaki": ("gluten", "wheat", "egg", "fish", "soy"),
-    "tonkatsu": ("pork", "meat", "gluten", "wheat", "egg"),
-    "takoyaki": ("gluten", "wheat", "mollusc", "seafood", "egg"),
-    "agedashi": ("soy", "fish"),
-    "sukiyaki": ("soy", "egg", "gluten", "wheat"),
-    "textured vegetable protein": ("soy",),
-    "saltimbocca": ("meat", "pork", "red meat", "alcohol"),
-    "vongole": ("mollusc", "shellfish", "seafood"),
-    "amatriciana": ("pork", "meat", "red meat"),
-    "dauphinoise": ("milk",),
-    "mash": ("milk",),
-    "fish pie": ("milk", "fish", "gluten", "wheat"),
-    "shakshuka": ("egg",),
-    "huevo": ("egg",),
-    "benedict": ("egg", "gluten", "wheat", "milk"),
-    "bearnaise": ("egg", "milk"),
-    "remoulade": ("egg", "mustard"),
-    "tartare sauce": ("egg", "mustard"),
-    "tonnato": ("fish", "seafood", "egg"),
-    "kedgeree": ("fish", "seafood", "egg"),
-    "tapenade": ("fish",),
-    "gumbo": ("shellfish", "crustacean", "seafood", "celery", "meat"),
-    "jambalaya": ("shellfish", "crustacean", "celery", "meat"),
-    "fritto misto": ("shellfish", "crustacean", "mollusc", "seafood", "gluten", "wheat"),
-    "laksa": ("shellfish", "crustacean", "seafood", "fish"),
-    "coq au vin": ("alcohol", "meat", "pork"),
-    "black pudding": ("pork", "meat", "gluten", "wheat"),
-    "english breakfast": ("pork", "meat"),
-    "choucroute": ("pork", "meat", "alcohol"),
-    "kimchi": ("fish", "crustacean", "shellfish", "seafood"),
-    "haggis": ("meat", "red meat"),
-    "suet": ("meat", "red meat"),
-    "zabaglione": ("egg", "alcohol"),
-    "sabayon": ("egg", "alcohol"),
-    "spanakopita": ("milk", "gluten", "wheat"),
-    "bap": ("gluten", "wheat"),
-    "mojito": ("alcohol",),
-    "aperol": ("alcohol",),
-    "irish coffee": ("alcohol", "milk"),
-    "margarita": ("alcohol",),
-    "bloody mary": ("celery", "alcohol", "fish"),
-    "soffritto": ("celery",),
-    "mirepoix": ("celery",),
-    "holy trinity": ("celery",),
-}
+USUALLY: Mapping[str, tuple[str, ...]] = _table(
+    "pesto: pine nut, nut, milk; carbonara: egg, pork, meat, red meat, milk, gluten, wheat; "
+    "tiramisu: egg, milk, gluten, wheat, alcohol; bouillabaisse: fish, crustacean, mollusc, shellfish, seafood; "
+    "paella: shellfish, crustacean, mollusc, seafood; baklava: nut, walnut, pistachio, almond, gluten, wheat; "
+    "macaron: nut, almond, egg; korma: nut, cashew, almond, milk; waldorf: nut, walnut, celery, egg; "
+    "pad thai: peanut, fish, seafood, egg, crustacean, shellfish; satay: peanut; "
+    "french toast: egg, milk, gluten, wheat; pancake: egg, milk; crepe: egg, milk; waffle: egg, milk; lasagne: milk; "
+    "sushi: fish, seafood, soy; tempura: gluten, wheat; schnitzel: gluten, wheat, egg; "
+    "caesar: egg, fish, seafood, milk, gluten, wheat; quiche: egg, milk, gluten, wheat; "
+    "quiche lorraine: pork, meat, red meat; brownie: gluten, wheat, egg, milk; muffin: gluten, wheat, egg, milk; "
+    "cake: egg; torte: gluten, wheat, egg, milk; tart: gluten, wheat; pie: gluten, wheat; crumble: gluten, wheat; "
+    "ramen: egg, soy; teriyaki: gluten, wheat; gratin: milk; alfredo: milk, gluten, wheat; stroganoff: milk; "
+    "risotto: milk; moussaka: milk; panna cotta: milk, meat; bolognese: meat, red meat; con carne: meat, red meat; "
+    "cassoulet: pork, meat, red meat; taco: corn; granola: nut; muesli: nut; mousse: egg, milk; meringue: sugar; "
+    "pizza: milk; ice cream: sugar, egg; puttanesca: fish, seafood; beer: gluten; mole: peanut, nut; "
+    "gazpacho: gluten, wheat; fish finger: gluten, wheat; gado gado: peanut, egg, soy; maafe: peanut; "
+    "kung pao: peanut, soy; massaman: peanut; bakewell: almond, nut, gluten, wheat, egg; "
+    "financier: almond, nut, egg, gluten, wheat; linzer: almond, hazelnut, nut, gluten, wheat; "
+    "romesco: almond, hazelnut, nut; ajo blanco: almond, nut, gluten, wheat; "
+    "nusskuchen: hazelnut, walnut, nut, gluten, wheat, egg; ferrero: hazelnut, nut, milk; "
+    "dukkah: hazelnut, nut, sesame; za atar: sesame; baba ganoush: sesame; "
+    "okonomiyaki: gluten, wheat, egg, fish, soy; tonkatsu: pork, meat, gluten, wheat, egg; "
+    "takoyaki: gluten, wheat, mollusc, seafood, egg; agedashi: soy, fish; sukiyaki: soy, egg, gluten, wheat; "
+    "textured vegetable protein: soy; saltimbocca: meat, pork, red meat, alcohol; "
+    "vongole: mollusc, shellfish, seafood; amatriciana: pork, meat, red meat; dauphinoise: milk; mash: milk; "
+    "fish pie: milk, fish, gluten, wheat; shakshuka: egg; huevo: egg; benedict: egg, gluten, wheat, milk; "
+    "bearnaise: egg, milk; remoulade: egg, mustard; tartare sauce: egg, mustard; tonnato: fish, seafood, egg; "
+    "kedgeree: fish, seafood, egg; tapenade: fish; gumbo: shellfish, crustacean, seafood, celery, meat; "
+    "jambalaya: shellfish, crustacean, celery, meat; "
+    "fritto misto: shellfish, crustacean, mollusc, seafood, gluten, wheat; "
+    "laksa: shellfish, crustacean, seafood, fish; coq au vin: alcohol, meat, pork; "
+    "black pudding: pork, meat, gluten, wheat; english breakfast: pork, meat; choucroute: pork, meat, alcohol; "
+    "kimchi: fish, crustacean, shellfish, seafood; haggis: meat, red meat; suet: meat, red meat; "
+    "zabaglione: egg, alcohol; sabayon: egg, alcohol; spanakopita: milk, gluten, wheat; bap: gluten, wheat; "
+    "mojito: alcohol; aperol: alcohol; irish coffee: alcohol, milk; margarita: alcohol; "
+    "bloody mary: celery, alcohol, fish; soffritto: celery; mirepoix: celery; holy trinity: celery"
+)
 """Dish → families it usually holds, unless it is said to be free of them."""
 
-NOT_WHAT_IT_SAYS: tuple[tuple[str, str], ...] = (
-    ("peanut butter", "peanut"),
-    ("nut butter", "nut"),
-    ("almond butter", "almond"),
-    ("cocoa butter", "cocoa"),
-    ("apple butter", "apple"),
-    ("almond milk", "almond"),
-    ("almond flour", "almond"),
-    ("coconut milk", "coconut"),
-    ("coconut cream", "coconut"),
-    ("coconut yoghurt", "coconut"),
-    ("oat milk", "oat"),
-    ("rice milk", "rice"),
-    ("soy milk", "soy"),
-    ("soya milk", "soy"),
-    ("rice noodle", "rice"),
-    ("glass noodle", "mung bean"),
-    ("rice flour", "rice"),
-    ("corn flour", "corn"),
-    ("chickpea flour", "chickpea"),
-    ("buckwheat flour", "buckwheat"),
-    ("corn tortilla", "corn"),
-    ("rice cake", "rice"),
-    ("fish cake", "fish breadcrumb"),
-    ("crab cake", "crab breadcrumb"),
-    ("potato cake", "potato"),
-    ("rice paper", "rice"),
-    ("ginger beer", "ginger"),
-    ("ginger ale", "ginger"),
-    ("root beer", "root"),
-    ("wine vinegar", "vinegar"),
-    ("cider vinegar", "vinegar"),
-    ("prawn cocktail", "prawn mayonnaise"),
-    ("water chestnut", "water"),
-    ("corned beef", "beef"),
-    ("sweet potato", "potato"),
-    ("crab apple", "apple"),
-    ("egg plant", "aubergine"),
-    ("cream of tartar", "tartar"),
-    ("kidney bean", "bean"),
-    ("butter bean", "bean"),
-    ("beef tomato", "tomato"),
-    ("beefsteak tomato", "tomato"),
-    ("fish mint", "mint"),
+NOT_WHAT_IT_SAYS: tuple[tuple[str, str], ...] = tuple(
+    (words, means)
+    for words, (means,) in _table(
+        "peanut butter: peanut; nut butter: nut; almond butter: almond; cocoa butter: cocoa; apple butter: apple; "
+        "almond milk: almond; almond flour: almond; coconut milk: coconut; coconut cream: coconut; "
+        "coconut yoghurt: coconut; oat milk: oat; rice milk: rice; soy milk: soy; soya milk: soy; rice noodle: rice; "
+        "glass noodle: mung bean; rice flour: rice; corn flour: corn; chickpea flour: chickpea; "
+        "buckwheat flour: buckwheat; corn tortilla: corn; rice cake: rice; fish cake: fish breadcrumb; "
+        "crab cake: crab breadcrumb; potato cake: potato; rice paper: rice; ginger beer: ginger; ginger ale: ginger; "
+        "root beer: root; wine vinegar: vinegar; cider vinegar: vinegar; prawn cocktail: prawn mayonnaise; "
+        "water chestnut: water; corned beef: beef; sweet potato: potato; crab apple: apple; egg plant: aubergine; "
+        "cream of tartar: tartar; kidney bean: bean; butter bean: bean; beef tomato: tomato; "
+        "beefsteak tomato: tomato; fish mint: mint"
+    ).items()
 )
 """Phrases that name another food than one of their words alone does."""
 

@@ -19,21 +19,9 @@ from typing import Literal
 from hearth.types import TYPE_NAMES, Plain, ToolSpec, canonical_type
 
 Role = Literal[
-    "recipient",
-    "target",
-    "link",
-    "amount",
-    "secret",
-    "name",
-    "place",
-    "content",
-    "items",
-    "venue",
-    "when",
-    "repeat",
-    "query",
-    "free",
-]
+    "recipient", "target", "link", "amount", "secret", "name", "place", "content", "items", "venue", "when", "repeat",
+    "query", "free",
+]  # fmt: skip
 
 ADDRESS_TYPES = frozenset({"EmailAddress", "PhoneNumber", "Account", "Handle", "PostalAddress"})
 """Types whose values say where something goes."""

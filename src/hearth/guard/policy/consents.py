@@ -249,19 +249,12 @@ class Consents:
                 "sources": {name: sorted(several) for name, several in sources.items()},
                 "rules": sorted(rules),
             }
+            times = moment_text(now), moment_text(consent.expires)
             with self._store.transaction() as cursor:
                 cursor.execute(
                     "INSERT INTO consent (number, tool, verdict, pattern_json, at, expires, episode)"
                     " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (
-                        number,
-                        spec.name,
-                        verdict,
-                        json.dumps(pattern),
-                        moment_text(now),
-                        moment_text(consent.expires),
-                        episode,
-                    ),
+                    (number, spec.name, verdict, json.dumps(pattern), *times, episode),
                 )
         self._known = [*known, consent]
         return consent

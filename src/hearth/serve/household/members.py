@@ -29,11 +29,7 @@ from webauthn import (
 )
 from webauthn.helpers import base64url_to_bytes, bytes_to_base64url
 from webauthn.helpers.exceptions import WebAuthnException
-from webauthn.helpers.structs import (
-    AuthenticatorSelectionCriteria,
-    ResidentKeyRequirement,
-    UserVerificationRequirement,
-)
+from webauthn.helpers.structs import AuthenticatorSelectionCriteria, ResidentKeyRequirement, UserVerificationRequirement
 
 from hearth.atomic_files import replacing
 from hearth.errors import ConfigError, DeniedError, NotFound, RequestError
@@ -275,9 +271,7 @@ class Passkeys:
     def asking(self) -> str:
         """Return what a browser needs to sign somebody in, as JSON."""
         options = generate_authentication_options(
-            rp_id=self._host,
-            challenge=self._challenge(""),
-            user_verification=UserVerificationRequirement.REQUIRED,
+            rp_id=self._host, challenge=self._challenge(""), user_verification=UserVerificationRequirement.REQUIRED
         )
         return options_to_json(options)
 

@@ -201,12 +201,7 @@ class Pusher:
     """Sends notifications to every phone that takes them, from a thread of its own (a `ringing.Notifier`)."""
 
     def __init__(
-        self,
-        phones: Phones,
-        egress: Egress,
-        signer: Signer,
-        clock: Callable[[], float],
-        telling: Telling,
+        self, phones: Phones, egress: Egress, signer: Signer, clock: Callable[[], float], telling: Telling
     ) -> None:
         """Start the thread; `close` ends it.
 

@@ -566,13 +566,4 @@ def _tidy_server(seen: Seen, call: CallContext) -> None:
         call.notices.append(f"The mail was sent, but its draft may still lie on {server or 'the server'}: {error}.")
 
 
-TOOLS = (
-    find_mail,
-    read_mail,
-    draft_mail,
-    draft_reply,
-    draft_forward,
-    send_mail,
-    mark_read,
-    delete_mail,
-)
+TOOLS = (find_mail, read_mail, draft_mail, draft_reply, draft_forward, send_mail, mark_read, delete_mail)

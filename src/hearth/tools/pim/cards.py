@@ -264,18 +264,8 @@ _RELATIONS = frozenset().union(*_SAME, _KINDS, *_KINDS.values()) | {
     *("aunt", "uncle", "cousin", "niece", "nephew", "friend", "boss", "colleague", "dentist", "vet", "plumber"),
     *("electrician", "landlord", "landlady", "lawyer", "accountant", "teacher", "coach", "trainer", "hairdresser"),
     *("barber", "babysitter", "nanny", "cleaner", "gardener", "mechanic", "therapist", "physio", "optician", "midwife"),
-    *(
-        "pharmacist",
-        "tutor",
-        "carpenter",
-        "painter",
-        "roofer",
-        "architect",
-        "pastor",
-        "notary",
-        "handyman",
-        "caretaker",
-    ),
+    *("pharmacist", "tutor", "carpenter", "painter", "roofer", "architect", "pastor", "notary", "handyman"),
+    "caretaker",
 }
 _NO_NAMES = frozenset(
     "a about after again all always am an and another any are as at be because before both but by can could do does "

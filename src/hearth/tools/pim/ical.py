@@ -43,32 +43,11 @@ MAX_ZONE_BYTES = 64_000
 FIRST_YEAR_OF_SERIES = "1583"
 """First year of the Gregorian calendar; a series since the year 26 would be a mistake in a file, and slow."""
 Repeat = Literal[
-    "daily",
-    "every 2 days",
-    "every 3 days",
-    "every 4 days",
-    "every 5 days",
-    "every 10 days",
-    "on weekdays",
-    "on weekends",
-    "weekly",
-    "every 2 weeks",
-    "every 3 weeks",
-    "every 4 weeks",
-    "every 5 weeks",
-    "every 6 weeks",
-    "every 8 weeks",
-    "every 12 weeks",
-    "monthly",
-    "every 2 months",
-    "every 3 months",
-    "every 4 months",
-    "every 6 months",
-    "yearly",
-    "every 2 years",
-    "every 5 years",
-    "every 10 years",
-]
+    "daily", "every 2 days", "every 3 days", "every 4 days", "every 5 days", "every 10 days", "on weekdays",
+    "on weekends", "weekly", "every 2 weeks", "every 3 weeks", "every 4 weeks", "every 5 weeks", "every 6 weeks",
+    "every 8 weeks", "every 12 weeks", "monthly", "every 2 months", "every 3 months", "every 4 months",
+    "every 6 months", "yearly", "every 2 years", "every 5 years", "every 10 years",
+]  # fmt: skip
 RepeatOrNot = Literal["none", Repeat]
 REPEATS: tuple[str, ...] = get_args(RepeatOrNot)
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
