@@ -756,22 +756,9 @@ class CallContext:
 
     def _with(self, words: str, egress: Egress, memory: Memory, unconfirmed: frozenset[str]) -> CallContext:
         return CallContext(  # each call needs two: `dataclasses.replace` takes six times as long
-            self.key,
-            self.now,
-            self.workspace,
-            memory,
-            egress,
-            self.settings,
-            self.cancelled,
-            self.notices,
-            self.footage,
-            words,
-            self.origins,
-            self.rests_on,
-            self.contents,
-            self.whence,
-            unconfirmed,
-        )
+            self.key, self.now, self.workspace, memory, egress, self.settings, self.cancelled, self.notices,
+            self.footage, words, self.origins, self.rests_on, self.contents, self.whence, unconfirmed,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

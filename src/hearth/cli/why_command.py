@@ -103,7 +103,8 @@ def record_of(home: Path, id: str | None) -> Record:
         episode, calls = trace.episode(id), trace.calls(id)
         rests_on = episode.plan.rests_on if episode.plan else ()
         left = tuple(Ledger(store).entries(episode=id))
-        return Record(episode, dict(_by_step(calls)), _demonstrations(store, rests_on), left)
+        by_step = {(kept.step if (kept := call.started or call.result) else -1): call for call in calls}
+        return Record(episode, by_step, _demonstrations(store, rests_on), left)
 
 
 def _last_id(trace: Trace) -> str:
@@ -119,7 +120,8 @@ def explained(record: Record) -> tuple[Section, ...]:
     """Explain a request: what was asked, the plan, who agreed, each step, what left, how to take it back."""
     episode = record.episode
     who = f"The program “{short(episode.request.asked_by, 60)}”" if episode.request.asked_by else "You"
-    sections = [Section("Asked", (f"{who} asked this on {_moment(episode.request.now.isoformat())}.",))]
+    at = episode.request.now.isoformat()
+    sections = [Section("Asked", (f"{who} asked this on {moment_text(at) or at}.",))]
     if episode.plan is not None:
         sections.append(Section("The plan", tuple(_plan_says(episode.plan, record.demonstrations))))
     elif episode.refusal is not None:
@@ -138,10 +140,13 @@ def explained(record: Record) -> tuple[Section, ...]:
 def _values_say(record: Record, step: Step, started: StartedStep | None) -> Iterator[str]:
     """Say of each argument what it was and where it came from."""
     for name, value in step.arguments.items():
-        bound = started.arguments.get(name) if started else None
+        bound: Any = started.arguments.get(name) if started else None
         label = started.labels.get(name) if started else None
-        origin = _made_up(step.unsaid[name]) if name in step.unsaid else _origin(record, value, bound, label)
-        yield f"{name} = {argument_text(_as_argument(bound, value))}: {origin}."
+        origin = _origin(record, value, bound, label)
+        if name in step.unsaid:
+            source = step.unsaid[name]
+            origin = f"made up by {_SOURCES.get(source, source)}; your request does not say it"
+        yield f"{name} = {argument_text(value if bound is None else bound)}: {origin}."
 
 
 def explained_step(record: Record, index: int) -> Section:
@@ -241,10 +246,6 @@ def _origin(record: Record, value: Argument, bound: Plain, label: Label | None) 
     return says
 
 
-def _made_up(source: str) -> str:
-    return f"made up by {_SOURCES.get(source, source)}; your request does not say it"
-
-
 def _ref_says(record: Record, ref: Ref, bound: Plain) -> str:
     plan = record.episode.plan
     assert plan is not None
@@ -329,14 +330,6 @@ def _undo_says(record: Record) -> list[str]:
 # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _by_step(calls: Sequence[CallRecord]) -> list[tuple[int, CallRecord]]:
-    found = []
-    for call in calls:
-        step = call.started.step if call.started else call.result.step if call.result else -1
-        found.append((step, call))
-    return found
-
-
 def _demonstrations(store: Store, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
     found: dict[str, tuple[str, str]] = {}
     for id in ids:
@@ -349,12 +342,3 @@ def _demonstrations(store: Store, ids: Sequence[str]) -> dict[str, tuple[str, st
 
 def _text(stored: Any) -> str:
     return stored.decode(errors="replace") if isinstance(stored, bytes) else str(stored)
-
-
-def _as_argument(bound: Any, planned: Argument) -> Argument:
-    """Return the value the call was made with, or the planned one if it was never made."""
-    return planned if bound is None else bound
-
-
-def _moment(text: str) -> str:
-    return moment_text(text) or text

@@ -207,7 +207,7 @@ def _play(day: Day, beside: Meanwhile, episodes: list[Episode], quiet: bool) -> 
     """Play every scene in order; `episodes` grows as they end, so that Ctrl-C loses none."""
     for number, scene in enumerate(SCENES_OF_THE_DAY, 1):
         _say("", quiet)
-        _heading(f"{number}/{len(SCENES_OF_THE_DAY)}  {scene.title}", quiet)
+        click.secho(f"{number}/{len(SCENES_OF_THE_DAY)}  {scene.title}", bold=True, err=quiet)
         if scene.needs_experts:
             for line in beside.wait():
                 _say(f"  {line}", quiet)
@@ -221,10 +221,6 @@ def _play(day: Day, beside: Meanwhile, episodes: list[Episode], quiet: bool) -> 
                 lines = [f"  {line}" for said in shown.lines for line in wrapped(said, WIDTH - 2)]
             for line in lines:
                 _say(line, quiet)
-
-
-def _heading(text: str, quiet: bool) -> None:
-    click.secho(text, bold=True, err=quiet)
 
 
 def _show_evening(day: Day) -> None:

@@ -518,14 +518,12 @@ class _Run:
                 following = None
             if following is None and job.worker is not None:
                 self.parts.idle.append(job.worker)
-            if not self._running or self._questions or self._failure is not None or self._is_next_deadline_sooner():
+            deadlines = [running.deadline for running in self._running.values()]
+            if not deadlines or self._questions or self._failure is not None or min(deadlines) < self._wakes_at:
                 self.signals.put("look")
             return following
 
     # ── Ending ────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _is_next_deadline_sooner(self) -> bool:
-        return min(job.deadline for job in self._running.values()) < self._wakes_at
 
     def _give_up_late(self) -> None:
         """Give results to jobs that have run out of time."""

@@ -117,7 +117,7 @@ class RecordedCloud:
             server=NAME,
             oldest=edge_protocol.OLDEST,
             newest=edge_protocol.VERSION,
-            public_key=_base64(raw),
+            public_key=base64.b64encode(raw).decode(),
             features=("plans", "answers"),
         )
 
@@ -161,10 +161,6 @@ def _filled(value: Any, groups: Mapping[str, str]) -> Any:
     if isinstance(value, Mapping):
         return {key: _filled(one, groups) for key, one in value.items()}
     return [_filled(one, groups) for one in value] if isinstance(value, list) else value
-
-
-def _base64(raw: bytes) -> str:
-    return base64.b64encode(raw).decode()
 
 
 @contextmanager

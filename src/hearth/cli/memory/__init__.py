@@ -2,7 +2,6 @@
 
 In: a command line and the home. Out: lines for a person or JSON.
 Here: `memory_commands` (add, search, ask; facts and their sources), `archive_commands` (maintenance, export, backup,
-restore, import), `forget_command`, `opened_memory` (opens a home's memory for
-the others).
+restore, import), `forget_command`, `opened_memory` (opens a home's memory for the others).
 Not here: storage, search and answers (`hearth.memory`), forgetting itself (`hearth.learning.unlearning`).
 """

@@ -136,8 +136,6 @@ def up(invocation: Invocation, host: str, port: int | None, opens: bool, form: s
     Prints the page's link, which holds the home's key. Ctrl-C ends it.
     """
     if form is not None:
-        from hearth.cli.serve.up_command import service_file
-
         text, place = service_file(form, shutil.which("hearth") or sys.argv[0], invocation.home.resolve())
         click.echo(text, nl=False)
         click.echo(f"Put this into {place}", err=True)

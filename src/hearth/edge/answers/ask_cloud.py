@@ -6,8 +6,7 @@ the names that facts hold. Facts, contacts and calendar are looked at on the dev
 
 Covered: a question about the owner's own health (it stays here), a cloud that cannot be reached (what is known here is
 said), pseudonyms in the answer (replaced by the real values), an answer with a pseudonym that nobody gave it (not
-used).
-Not covered: what a question tells by being asked; facts of taste that the owner's own question names.
+used). Not covered: what a question tells by being asked; facts of taste that the owner's own question names.
 """
 
 from __future__ import annotations

@@ -5,8 +5,7 @@ Covered: e-mail (also `name [at] host [dot] org`), web addresses and bare domain
 of any country with a `+`, of the owner's country and of those around it without, IBANs in any case and spacing, cards
 and any 13 to 19 digits, national numbers whose form is plain or whose cue is said, accounts, passports, licences,
 plates and keys after their cue words in English, German, French, Spanish, Italian, Dutch and Portuguese, pass phrases
-and codes by what is said of them, coordinates, dates; addresses of mail and six figures or more as
-they are dictated.
+and codes by what is said of them, coordinates, dates; addresses of mail and six figures or more as they are dictated.
 Not covered: a short number without a cue or an unmistakable form, handles of social networks. Order, invoice and
 tracking numbers are left alone: they identify somebody to a shop, and to nobody else.
 

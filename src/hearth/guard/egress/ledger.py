@@ -8,11 +8,10 @@ verified. The last hash and the count are kept twice beside the entries: in the 
 Covered: any byte of any entry changed; entries removed, inserted, exchanged, cut off at the end; the head changed, lost
 or older than the entries; a process killed between any two writes (the head is then behind by one, which the next entry
 mends). An erasure is an entry, too. Damage done before an entry was written stays visible: the entry that follows is a
-scar that names it.
-Not covered: somebody who can write these files and rewrites all of it, heads included, or puts back an older copy of
-the whole home: no key is kept that such a person could not read. Against that, keep the head of an export elsewhere
-(`hearth ledger verify --head`). A head file that is emptied, not removed, with four entries or fewer looks like a power
-cut. An entry may stand for something that then failed to be sent, never the other way round.
+scar that names it. Not covered: somebody who can write these files and rewrites all of it, heads included, or puts back
+an older copy of the whole home: no key is kept that such a person could not read. Against that, keep the head of an
+export elsewhere (`hearth ledger verify --head`). A head file that is emptied, not removed, with four entries or fewer
+looks like a power cut. An entry may stand for something that then failed to be sent, never the other way round.
 """
 
 from __future__ import annotations

@@ -6,9 +6,8 @@ instead of a second call. Another call finds nothing here.
 
 Covered: nothing leaves the device on account of a plan that may be dropped; a result is never used for other values, or
 for values that came from elsewhere; results last only for one request, and only until its first step that changes or
-sends something: what is read after that is read again.
-Not covered: changes to a record between the two moments (seconds, while the teacher answered); a step's own words,
-which memory search reads beside its query.
+sends something: what is read after that is read again. Not covered: changes to a record between the two moments
+(seconds, while the teacher answered); a step's own words, which memory search reads beside its query.
 """
 
 from __future__ import annotations

@@ -7,10 +7,9 @@ says before anything runs which labels values will carry; the monitor computes t
 The nature of a record is known only when it is read: a sender may be in the owner's contacts, a note may have been made
 through Hearth. `predict` therefore gives two labels, the worst and the best there can be.
 
-Covered: flows through arguments, fields, nested lists and records; several records join into one label per field.
-Not covered: what a step reveals by running at all (a plan is fixed before any result is seen, so a result decides
-whether a later step runs only by failing); which of several records was chosen, when a stranger's text decided a
-search.
+Covered: flows through arguments, fields, nested lists and records; several records join into one label per field. Not
+covered: what a step reveals by running at all (a plan is fixed before any result is seen, so a result decides whether a
+later step runs only by failing); which of several records was chosen, when a stranger's text decided a search.
 """
 
 from __future__ import annotations

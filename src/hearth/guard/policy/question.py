@@ -7,8 +7,7 @@ value not known yet is named by the step and the field it will come from, with w
 out different from what was agreed to, only the difference is asked about, with the real values.
 
 Covered: every step of a plan with its things, values and their sources; of a text beyond `MAX_TEXT_CHARS` the rest is
-counted, and links, addresses, accounts and numbers in it are listed.
-Not covered: whether the owner reads it.
+counted, and links, addresses, accounts and numbers in it are listed. Not covered: whether the owner reads it.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@ Whoever asks meanwhile does not wait: learning is ended, what was gathered stays
 quiet while.
 
 Covered: a teacher that is away or too dear (its budget holds), a run that finds nothing, a fault. Not covered: tier
-two,
-which needs minutes and torch.
+two, which needs minutes and torch.
 """
 
 from __future__ import annotations

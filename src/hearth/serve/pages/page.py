@@ -3,9 +3,8 @@
 Whole pages come from templates; what goes on is told by server-sent events, a fragment at a time, so that a plan fills
 as it runs and a question appears by itself. Everything shown is escaped by the templates: strangers' text stays text.
 
-Covered: talking, questions, undoing, today, the ledger, rules, the doctor.
-Not covered: who may come in (`serve.door`); forms that say a plan (`plan_pages`); memory and
-learning (`memory_pages`); phones away from home.
+Covered: talking, questions, undoing, today, the ledger, rules, the doctor. Not covered: who may come in (`serve.door`);
+forms that say a plan (`plan_pages`); memory and learning (`memory_pages`); phones away from home.
 """
 
 from __future__ import annotations

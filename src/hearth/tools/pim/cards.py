@@ -103,7 +103,7 @@ def card_of(index: int, card: Component) -> Card:
     family, given, middle, prefix, suffix = (" ".join(part.replace(",", " ").split()) for part in parts[:5])
     organisation = ", ".join(part.strip() for part in _parts(card.line("ORG")) if part.strip())
     composed = " ".join(part for part in (prefix, given, middle, family, suffix) if part)
-    email, phone = shown_email(card), shown_phone(card)
+    email, phone = preferred(card, "EMAIL"), shown_phone(card)
     name = " ".join(card.text("FN").split()) or composed or organisation
     nicknames = _listed(card, "NICKNAME")
     address_line = preferred(card, "ADR")
@@ -165,10 +165,6 @@ def preferred(card: Component, name: str, kinds: tuple[str, ...] = ()) -> Line |
         return first, 0 if types & set(kinds) else 1
 
     return min(lines, key=rank, default=None)
-
-
-def shown_email(card: Component) -> Line | None:
-    return preferred(card, "EMAIL")
 
 
 def shown_phone(card: Component) -> Line | None:

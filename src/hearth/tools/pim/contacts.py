@@ -251,15 +251,11 @@ PostalAddress = Annotated[str, Names(as_written)]
 
 # ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────────
 
+_contacts_tool = functools.partial(tool, source="contacts", timeout_s=60)
+_finding = functools.partial(_contacts_tool, unconfirmed="file")
 
-@tool(
-    source="contacts",
-    unconfirmed="file",
-    origins=ID_IS_A_KEY,
-    answer="{name}[, {email}][, {phone}][, {address}][, birthday {birthday}]",
-    timeout_s=60,
-    n_retries=1,
-)
+
+@_finding(origins=ID_IS_A_KEY, answer="{name}[, {email}][, {phone}][, {address}][, birthday {birthday}]", n_retries=1)
 def find_contact(call: CallContext, name: PersonName) -> Contact:
     """Find one person in the owner's contacts: their e-mail address, phone number, address, birthday.
 
@@ -273,14 +269,7 @@ def find_contact(call: CallContext, name: PersonName) -> Contact:
     return _Contacts(call, refresh=True).resolve(str(name))
 
 
-@tool(
-    source="contacts",
-    unconfirmed="file",
-    origins=ID_IS_A_KEY,
-    answer="{name}[, {email}][, {phone}]",
-    answer_none="No contacts found.",
-    timeout_s=60,
-)
+@_finding(origins=ID_IS_A_KEY, answer="{name}[, {email}][, {phone}]", answer_none="No contacts found.")
 def list_contacts(call: CallContext, query: str = "") -> list[Contact]:
     """List people in the owner's contacts, all or those that match some words, by name.
 
@@ -305,13 +294,7 @@ def list_contacts(call: CallContext, query: str = "") -> list[Contact]:
     return sorted(found, key=lambda contact: (folded(contact.name), contact.id))
 
 
-@tool(
-    source="contacts",
-    unconfirmed="file",
-    answer="{name}: {date}[, turns {age}]",
-    answer_none="No birthdays in that time.",
-    timeout_s=60,
-)
+@_finding(answer="{name}: {date}[, turns {age}]", answer_none="No birthdays in that time.")
 def upcoming_birthdays(call: CallContext, start: dt.date | None = None, end: dt.date | None = None) -> list[Birthday]:
     """List birthdays of the owner's contacts, soonest first; of a year from today when no time is given.
 
@@ -366,14 +349,11 @@ def _undo_on_server(arguments: Mapping[str, object], result: Plain, call: CallCo
         mirror.undo(path)
 
 
-@tool(
-    effect="change",
-    source="contacts",
-    answer="Added to your contacts: {name}[, {email}][, {phone}].",
-    undo=_undo_on_server,
-    timeout_s=60,
-    n_retries=1,
-)
+_adding = functools.partial(_contacts_tool, effect="change", undo=_undo_on_server, n_retries=1)
+_changing = functools.partial(_adding, unconfirmed="file", origins=ID_IS_A_KEY)
+
+
+@_adding(answer="Added to your contacts: {name}[, {email}][, {phone}].")
 def add_contact(
     call: CallContext,
     name: PersonName,
@@ -421,16 +401,7 @@ def add_contact(
     return _contact(ContactId(uid), card_of(0, card))
 
 
-@tool(
-    effect="change",
-    source="contacts",
-    unconfirmed="file",
-    origins=ID_IS_A_KEY,
-    answer="Changed: {name}[, {email}][, {phone}][, {address}][, birthday {birthday}].",
-    undo=_undo_on_server,
-    timeout_s=60,
-    n_retries=1,
-)
+@_changing(answer="Changed: {name}[, {email}][, {phone}][, {address}][, birthday {birthday}].")
 def change_contact(
     call: CallContext,
     contact: ContactMeant,
@@ -463,16 +434,7 @@ def change_contact(
     return result
 
 
-@tool(
-    effect="change",
-    source="contacts",
-    unconfirmed="file",
-    origins=ID_IS_A_KEY,
-    answer="Deleted from your contacts: {name}.",
-    undo=_undo_on_server,
-    timeout_s=60,
-    n_retries=1,
-)
+@_changing(answer="Deleted from your contacts: {name}.")
 def delete_contact(call: CallContext, contact: ContactMeant) -> Contact:
     """Delete a person from the owner's contacts.
 

@@ -3,9 +3,8 @@
 Covered: discovery from a principal or home URL (RFC 4791, RFC 6352), listing, reading, creating (never over another's
 resource), replacing and deleting only what was read (`If-Match`), basic authentication over TLS. Answers are XML of
 limited size and number of elements, in limited time, without DOCTYPE (no entity expansion); redirects are not followed,
-so the password goes to no other host.
-Not covered: OAuth, locking, server-side search, invitations (attendees are marked so that the server mails nobody);
-an answer whose head never ends, which only the tool's own time does.
+so the password goes to no other host. Not covered: OAuth, locking, server-side search, invitations (attendees are
+marked so that the server mails nobody); an answer whose head never ends, which only the tool's own time does.
 """
 
 from __future__ import annotations
