@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 
 
 # ── Commands loaded when they are asked for ────────────────────────────────────────────────────────────
-# A click group whose commands are loaded when they are asked for: the core's own, and those of installed plug-ins.
-# A command of a distribution that is absent or cannot be loaded is answered with what to do about it; the others
-# work.
+# A click group whose commands are loaded when they are asked for: the core's own, and those of installed plug-ins. A
+# command of a distribution that is absent or cannot be loaded is answered with what to do about it; the others work.
 
 
 _WIDEST = 30
@@ -188,7 +187,6 @@ def _put_together(options: dict[str, Any], sets: Mapping[str, type[Any]]) -> Non
 
 
 # ── Progress ───────────────────────────────────────────────────────────────────────────────────────────
-# Report the progress of a long run on one stream; silent where there is none.
 
 
 class Progress:

@@ -37,7 +37,6 @@ from hearth.guard.egress.audit_hook import as_address, is_local_name, is_public
 from hearth.storage.database import Store
 
 # ── The settings of a joined cloud ─────────────────────────────────────────────────────────────────────
-# Make two changes to `hearth.toml` that the owner agreed to: allow a host, and write the table `[edge]`.
 
 
 def is_allowed(settings: Settings, entry: str) -> bool:

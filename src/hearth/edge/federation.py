@@ -48,14 +48,13 @@ from hearth.storage.database import Store
 from hearth.types import Demonstration
 
 # ── Rows under masks ───────────────────────────────────────────────────────────────────────────────────
-# Take part in a secure sum: an edge's row leaves it under masks that cancel in the total, so nobody sees it.
-# Four turns. *Keys*: every edge shows two X25519 public keys. *Shares*: each splits its second private key and the
-# seed of its own mask among all (Shamir), sealed for each of them with the first keys. *Row*: it sends its row plus
-# its own mask plus one mask for each other edge, agreed with the second keys; one of the two adds it, the other
-# subtracts it. *Opening*: for edges whose rows came, the others show their shares of the own mask's seed; for edges
-# that shared but whose row did not come, their shares of the key, so that the masks left in others' rows can be
-# removed. Never both for one edge. With fewer than `threshold` edges at any turn there is no sum, and nothing is
-# seen.
+# Take part in a secure sum: an edge's row leaves it under masks that cancel in the total, so nobody sees it. Four
+# turns. *Keys*: every edge shows two X25519 public keys. *Shares*: each splits its second private key and the seed of
+# its own mask among all (Shamir), sealed for each of them with the first keys. *Row*: it sends its row plus its own
+# mask plus one mask for each other edge, agreed with the second keys; one of the two adds it, the other subtracts it.
+# *Opening*: for edges whose rows came, the others show their shares of the own mask's seed; for edges that shared but
+# whose row did not come, their shares of the key, so that the masks left in others' rows can be removed. Never both for
+# one edge. With fewer than `threshold` edges at any turn there is no sum, and nothing is seen.
 # Source:
 #     Bonawitz et al. 2017, Practical secure aggregation for privacy-preserving machine learning, figure 4 (the
 #     variant

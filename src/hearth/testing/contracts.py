@@ -44,7 +44,6 @@ from hearth.testing.doubles import FIXED_NOW, InMemoryMemory, InMemoryWorkspace
 from hearth.types import Context, Plain, Plan, Referent, Refusal, Request, ToolSpec
 
 # ── Planners and teachers ──────────────────────────────────────────────────────────────────────────────
-# Check the contracts of planners and teachers.
 
 
 def check_planner(
@@ -158,7 +157,6 @@ def check_teacher(teacher: Teacher, tools: Mapping[str, ToolSpec], requests: Seq
 
 
 # ── Tools ──────────────────────────────────────────────────────────────────────────────────────────────
-# Check the contract of tools.
 
 
 _HOSTILE_VALUES: tuple[Plain, ...] = (
@@ -403,7 +401,6 @@ def _changed(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[st
 
 
 # ── The other seams ────────────────────────────────────────────────────────────────────────────────────
-# Check the contracts of workspaces, footage, experts, sensors and holders.
 
 
 def check_workspace(make: Callable[[], Workspace]) -> None:

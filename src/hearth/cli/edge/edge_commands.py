@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 
 # ── Joining and leaving ────────────────────────────────────────────────────────────────────────────────
-# `hearth edge join` and `leave`: check the service's key, ask for agreement and store the token; also opens a home
-# for the other commands about its cloud.
 
 
 TOKEN_VARIABLE = "HEARTH_EDGE_TOKEN"  # noqa: S105 - the name of a variable
@@ -320,7 +318,6 @@ def connected(home: Path, settings: Settings, store: Store) -> Iterator[tuple[Jo
 
 
 # ── Giving ─────────────────────────────────────────────────────────────────────────────────────────────
-# `hearth edge give`: give the joined cloud sums of what was learnt here.
 
 
 @click.command()

@@ -211,7 +211,6 @@ def _n_lines(path: Path) -> int:
 
 
 # ── `hearth mask` ──────────────────────────────────────────────────────────────────────────────────────
-# `hearth mask`: show what of a text would leave the device, and what each pseudonym stands for.
 
 
 MAX_BYTES = 50_000_000

@@ -486,7 +486,6 @@ def compare(ctx: click.Context, a: int, b: int, state_folder: Path | None, as_js
 
 
 # ── `hearth learn prior` ───────────────────────────────────────────────────────────────────────────────
-# `hearth learn prior`: start from what other devices learnt.
 
 
 @click.command()
@@ -557,7 +556,6 @@ def _wanted(state: State, folder: Path, file: Path | None) -> Statistics:
 
 
 # ── `hearth learn quarantine` ──────────────────────────────────────────────────────────────────────────
-# `hearth learn quarantine`: show, release or drop demonstrations that strangers may have influenced.
 
 
 @click.group(invoke_without_command=True)

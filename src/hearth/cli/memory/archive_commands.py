@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 
 # ── `hearth memory tend` ───────────────────────────────────────────────────────────────────────────────
-# `hearth memory tend`: do all maintenance at once that is otherwise spread over many requests.
 
 
 _MB = 1_000_000
@@ -258,7 +257,6 @@ def _size(home: Path) -> int:
 
 
 # ── `hearth import` ────────────────────────────────────────────────────────────────────────────────────
-# `hearth import`: bring in mail, calendars, cards, notes, documents and chats from whatever a person has of them.
 
 
 MAX_FAULTS_SHOWN = 20

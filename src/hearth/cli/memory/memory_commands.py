@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 
 # ── Facts ──────────────────────────────────────────────────────────────────────────────────────────────
-# `hearth memory show|why|edit|revoke|proposed|confirm`: show facts and their sources, and correct them.
 
 
 @click.command()

@@ -253,7 +253,6 @@ def _said(agent: Agent, episode: Episode, text: str) -> Plan:
 
 
 # ── What is said to the chat itself ────────────────────────────────────────────────────────────────────
-# What is said to `hearth chat` itself: take back, correct, look back.
 
 
 _N_HISTORY = 10

@@ -160,13 +160,12 @@ def outgoing(question: str, secrets: Sequence[str]) -> str:
 
 
 # ── Joining answers with what the device knows ─────────────────────────────────────────────────────────
-# Join the cloud's general answer with what this device knows of its owner: filter by rules, re-rank, name the
-# sources.
-# Nothing here sends or stores; the section above says what may leave. The rules (`RULES`) are tried in order
-# on each proposed thing; the first that excludes it decides, the others move it up or down. Facts of health are
-# strict: what holds an allergen, or usually does, is left out unless it is said to be free of it. Where nobody said
-# what is in it, the answer says so and it comes last; where nobody declared what it holds, the answer says that, too.
-# The cloud is asked to declare it of every food, whoever asks. Preferences, place and time only move things.
+# Join the cloud's general answer with what this device knows of its owner: filter by rules, re-rank, name the sources.
+# Nothing here sends or stores; the section above says what may leave. The rules (`RULES`) are tried in order on each
+# proposed thing; the first that excludes it decides, the others move it up or down. Facts of health are strict: what
+# holds an allergen, or usually does, is left out unless it is said to be free of it. Where nobody said what is in it,
+# the answer says so and it comes last; where nobody declared what it holds, the answer says that, too. The cloud is
+# asked to declare it of every food, whoever asks. Preferences, place and time only move things.
 # Covered: allergies, diets, conditions, what is avoided, liked and disliked, of the owner and of those the question
 # names; the owner's place; free time; the cloud's own sentences (those that praise what was left out are left out).
 # Not covered: what the cloud does not say and no table knows; amounts, cross-contamination; languages but English. It

@@ -36,16 +36,15 @@ from hearth.protocols import Workspace
 from hearth.types import Argument, Context, Entity, Plan, Refusal, Request
 
 # ── Stand-ins ──────────────────────────────────────────────────────────────────────────────────────────
-# Makes stand-ins that replace values in outgoing texts, of the same kind and shape, and maps them back.
-# A person is `Person1` (`person1`, `PERSON1`, as the value is written), a company `Company1`, a place `Place1`, an
-# address `Address1`; an e-mail address is one at a domain reserved for examples, a telephone number one of those
-# reserved for fiction; a card keeps its length and gets a right check digit; an IBAN keeps its length and gets a
-# right check number and a country code that does not exist; a number keeps its count of digits and their grouping; a
-# date of birth is a date. They are dull on purpose: a model sees at once that a name was taken out, a plan made of
-# them still passes its checks, and none can be mistaken for something said: a stand-in that a text already holds is
-# never given out.
-# `unmasked(masked(x)) == x` for any text: every stand-in is a word of its own, no stand-in occurs in the original
-# text, and if two should still run into one, all are made anew from letters the text does not hold.
+# Makes stand-ins that replace values in outgoing texts, of the same kind and shape, and maps them back. A person is
+# `Person1` (`person1`, `PERSON1`, as the value is written), a company `Company1`, a place `Place1`, an address
+# `Address1`; an e-mail address is one at a domain reserved for examples, a telephone number one of those reserved for
+# fiction; a card keeps its length and gets a right check digit; an IBAN keeps its length and gets a right check number
+# and a country code that does not exist; a number keeps its count of digits and their grouping; a date of birth is a
+# date. They are dull on purpose: a model sees at once that a name was taken out, a plan made of them still passes its
+# checks, and none can be mistaken for something said: a stand-in that a text already holds is never given out.
+# `unmasked(masked(x)) == x` for any text: every stand-in is a word of its own, no stand-in occurs in the original text,
+# and if two should still run into one, all are made anew from letters the text does not hold.
 # Covered: a stand-in changed in case, with a genitive `s`, written apart (`Person 1`), with regrouped digits, an
 # address without its `https://`, a date written the ISO way. Not covered: a stand-in translated, otherwise inflected
 # or split.
@@ -682,7 +681,6 @@ def _nonce(texts: Sequence[str]) -> str:
 
 
 # ── The mask of a home ─────────────────────────────────────────────────────────────────────────────────
-# The mask of one home: the owner's names as they are now, the kinds chosen, and the shipped tagger if there is one.
 
 
 _KINDS = {"identifier": "account"}

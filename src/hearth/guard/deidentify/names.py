@@ -20,11 +20,10 @@ from hearth.protocols import Workspace
 from hearth.tools.pim.cards import relations_in
 
 # ── Common words ───────────────────────────────────────────────────────────────────────────────────────
-# Common English words that names are made of, too: "Grundschule am Mauerpark", "the allotment club", "school".
-# Alone they identify nobody, so a word of these counts as a name only where it is used as one.
-# Words that are first names or surnames as often ("will", "baker", "church") are no part of this: those are weighed
-# where they stand. Grammar of German, French, Spanish, Italian and Dutch is covered as far as names hold it; other
-# words are English.
+# Common English words that names are made of, too: "Grundschule am Mauerpark", "the allotment club", "school". Alone
+# they identify nobody, so a word of these counts as a name only where it is used as one. Words that are first names or
+# surnames as often ("will", "baker", "church") are no part of this: those are weighed where they stand. Grammar of
+# German, French, Spanish, Italian and Dutch is covered as far as names hold it; other words are English.
 
 
 FUNCTION_WORDS = frozenset(
@@ -130,10 +129,9 @@ def common_core(key: Sequence[str]) -> tuple[str, ...]:
 # counts only where it is used as a name: with a capital within a sentence, or after "call", "tell", "a mail from";
 # words of grammar in a name ("Schule *am* Park") count with the whole name only. First and last names of people count
 # in lower case, too, whatever they mean.
-# Not covered: a name that is also a word ("will", "mark"), in lower case where its neighbours do not decide;
-# relations; notes and other free text of cards and events; two typing errors; names glued to other words (`AnnaMia`),
-# cut (`An na`), written backwards or with digits for letters (`4nna`); a name that is also a word, with digits or
-# spelled out.
+# Not covered: a name that is also a word ("will", "mark"), in lower case where its neighbours do not decide; relations;
+# notes and other free text of cards and events; two typing errors; names glued to other words (`AnnaMia`), cut (`An
+# na`), written backwards or with digits for letters (`4nna`); a name that is also a word, with digits or spelled out.
 
 
 @dataclass(frozen=True, slots=True)
@@ -707,10 +705,9 @@ def _is_one_off(a: str, b: str) -> bool:
 
 
 # ── Names after a cue ──────────────────────────────────────────────────────────────────────────────────
-# Finds names of unknown people by the words around them: `Dear Frau Okoro`, `my name is …`, `call Ben`.
-# Takes time linear in the text. Covered: titles, salutations, signatures, `Name:` fields, verbs that take a person,
-# in English, German, French, Spanish and Italian, when the name is written with capitals (after `my name is` also
-# without).
+# Finds names of unknown people by the words around them: `Dear Frau Okoro`, `my name is …`, `call Ben`. Takes time
+# linear in the text. Covered: titles, salutations, signatures, `Name:` fields, verbs that take a person, in English,
+# German, French, Spanish and Italian, when the name is written with capitals (after `my name is` also without).
 # Not covered: any other name; a trained tagger finds those.
 
 
@@ -835,10 +832,9 @@ def _is_capitalised(word: str, text: str, *, may_be_initial: bool, is_titled: bo
 
 
 # ── Names that are nobody's secret ─────────────────────────────────────────────────────────────────────
-# Keeps what a tagger took for a name and is none of anybody: public names, times, and common words.
-# Only what the tagger alone found is looked at: what is the owner's (the section above) or has a telling form stays
-# masked. A public name ("the capital of Australia") stays masked where its sentence tells where somebody lives or
-# comes from.
+# Keeps what a tagger took for a name and is none of anybody: public names, times, and common words. Only what the
+# tagger alone found is looked at: what is the owner's (the section above) or has a telling form stays masked. A public
+# name ("the capital of Australia") stays masked where its sentence tells where somebody lives or comes from.
 # Not covered: public names and common words in other languages than English.
 
 

@@ -53,10 +53,9 @@ from hearth.serve.phones import phone_server
 from hearth.serve.phones.phone_server import own_addresses
 
 # ── The entrance ───────────────────────────────────────────────────────────────────────────────────────
-# One entrance for a household: whoever signs in is led to their own home, and sees nothing of another's.
-# It looks at names, origins and sizes as every door does, slows guessing, and hands a request on to the door of the
-# home of whoever is signed in, with that home's own key; what the browser sends of keys and names of its own is left
-# out.
+# One entrance for a household: whoever signs in is led to their own home, and sees nothing of another's. It looks at
+# names, origins and sizes as every door does, slows guessing, and hands a request on to the door of the home of whoever
+# is signed in, with that home's own key; what the browser sends of keys and names of its own is left out.
 # Covered: signing in and out, by password and passkey; programs with a token of one of the homes; a stream that ends
 # when its person signs out. Not covered: what homes share (nothing); people on the same account of the machine, who
 # can read each other's files.

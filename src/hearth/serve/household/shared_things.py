@@ -22,11 +22,10 @@ from hearth.storage.fault_log import note_fault
 from hearth.tools.notes import ROOT, ListItem, list_items, put_list_items
 
 # ── Devices lent ───────────────────────────────────────────────────────────────────────────────────────
-# Lends connected devices between people of a household: by the lender's rule, exact names, nothing else.
-# A borrowed device is among the borrower's, who speaks with it over the lender's connection; the borrower's own rules
-# say what runs, asks or is denied. Covered: devices on a broker, twins, entities of Home Assistant. Not covered:
-# devices that are only written down, two people with different brokers, seeing in the lender's history what a
-# borrower switched.
+# Lends connected devices between people of a household: by the lender's rule, exact names, nothing else. A borrowed
+# device is among the borrower's, who speaks with it over the lender's connection; the borrower's own rules say what
+# runs, asks or is denied. Covered: devices on a broker, twins, entities of Home Assistant. Not covered: devices that
+# are only written down, two people with different brokers, seeing in the lender's history what a borrower switched.
 
 
 def with_borrowed(settings: Mapping[str, Settings]) -> tuple[dict[str, Settings], tuple[str, ...]]:

@@ -38,11 +38,9 @@ from hearth.serve.pages.page_parts import Home, Templates, caller_of, done_soon,
 from hearth.types import Plan, Step
 
 # ── Files that are attached ────────────────────────────────────────────────────────────────────────────
-# Files that the owner drops onto the page, pastes or photographs: typed by what they hold, bounded, kept as
-# documents.
-# A file's own name and type are a stranger's word: the type is read from its bytes, the name is cleaned, and nothing
-# is ever replaced. What Hearth cannot read is turned away. A kept file is one of the owner's documents like any
-# other.
+# Files that the owner drops onto the page, pastes or photographs: typed by what they hold, bounded, kept as documents.
+# A file's own name and type are a stranger's word: the type is read from its bytes, the name is cleaned, and nothing is
+# ever replaced. What Hearth cannot read is turned away. A kept file is one of the owner's documents like any other.
 # Covered: pictures, PDF, office documents, mails, calendars, cards, plain text; names that would leave the folder or
 # hide. Not covered: what a document contains (it is read as a stranger's text, like every file); sound and video.
 

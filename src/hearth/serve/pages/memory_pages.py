@@ -34,9 +34,8 @@ from hearth.serve.pages.page_parts import MOST_DIGITS, Home, Templates, done_soo
 from hearth.storage.database import Store
 
 # ── Work for the desk's thread ─────────────────────────────────────────────────────────────────────────
-# Work on what was learnt, for the desk's thread to do: roll back, forget.
-# Each piece of work has a connection of its own to the home's database, so that the planner notices what changed, as
-# it does when another process writes there.
+# Work on what was learnt, for the desk's thread to do: roll back, forget. Each piece of work has a connection of its
+# own to the home's database, so that the planner notices what changed, as it does when another process writes there.
 # Covered: what is forgotten is what was shown; afterwards nothing of it is in the memory of the running agent. Not
 # covered: learning (`learning_process`).
 

@@ -503,11 +503,10 @@ def _drafts(client: Any, *, is_made: bool) -> str:
 
 
 # ── Each new mail once ─────────────────────────────────────────────────────────────────────────────────
-# Fetch new mail of the configured IMAP server into the Maildir, each mail once.
-# The state is kept in `mail/imap-state.json` (the server's UIDs); file names follow from the UID, so a fetch that was
-# cut off and runs again writes nothing twice. `await_mail` waits until a server that can (IDLE) tells of new mail. If
-# a server cannot be reached, the local mail stays, with a notice. Not covered: changes on the server to mails that
-# were fetched already.
+# Fetch new mail of the configured IMAP server into the Maildir, each mail once. The state is kept in
+# `mail/imap-state.json` (the server's UIDs); file names follow from the UID, so a fetch that was cut off and runs again
+# writes nothing twice. `await_mail` waits until a server that can (IDLE) tells of new mail. If a server cannot be
+# reached, the local mail stays, with a notice. Not covered: changes on the server to mails that were fetched already.
 
 
 STATE = "mail/imap-state.json"

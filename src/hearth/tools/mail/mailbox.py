@@ -20,11 +20,10 @@ from hearth.protocols import CallContext, Workspace
 from hearth.tools.mail.mime import Body, Head, read_body, read_head
 
 # ── The Maildir ────────────────────────────────────────────────────────────────────────────────────────
-# Store the owner's mail on disk: a Maildir in `mail/`, with folders as `mail/.Drafts/` (Maildir++).
-# A message's id is its folder and the part of its file name that never changes (`INBOX/1763.M1P1.host`), so it
-# survives a change of flags. Names of new messages follow from the call's key: a call that is repeated writes the
-# same files. Not covered: deliveries to `tmp` by other programs (they are not ours to read), folders named with `/`
-# or `..`.
+# Store the owner's mail on disk: a Maildir in `mail/`, with folders as `mail/.Drafts/` (Maildir++). A message's id is
+# its folder and the part of its file name that never changes (`INBOX/1763.M1P1.host`), so it survives a change of
+# flags. Names of new messages follow from the call's key: a call that is repeated writes the same files. Not covered:
+# deliveries to `tmp` by other programs (they are not ours to read), folders named with `/` or `..`.
 
 
 MailId = NewType("MailId", str)
