@@ -32,23 +32,11 @@ maps the usual spellings and leaves the rest nominal."""
 NAMING_TYPES = frozenset({"EmailAddress", "PhoneNumber", "Url", "FilePath"})
 """Types whose values name a thing, as every nominal type does."""
 _SPELLINGS = {
-    "string": "text",
-    "str": "text",
-    "int": "integer",
-    "float": "number",
-    "double": "number",
-    "bool": "boolean",
-    "array": "list[any]",
-    "list": "list[any]",
-    "object": "any",
-    "dict": "any",
-    "email": "EmailAddress",
-    "phone": "PhoneNumber",
-    "url": "Url",
-    "timedelta": "duration",
-    "enum": "text",
+    "string": "text", "str": "text", "int": "integer", "float": "number", "double": "number", "bool": "boolean",
+    "array": "list[any]", "list": "list[any]", "object": "any", "dict": "any", "email": "EmailAddress",
+    "phone": "PhoneNumber", "url": "Url", "timedelta": "duration", "enum": "text",
     **{name: name for name in ("text", "integer", "number", "boolean", "date", "time", "datetime", "duration", "any")},
-}
+}  # fmt: skip
 
 
 def canonical_type(name: str) -> str:

@@ -335,18 +335,9 @@ class Link:
 _Identified = TypeVar("_Identified", edge_protocol.PlanGiven, edge_protocol.AnswerGiven, edge_protocol.Receipt)
 
 _CODES = {
-    400: "shape",
-    401: "token",
-    403: "token",
-    404: "missing",
-    405: "missing",
-    408: "busy",
-    409: "identity",
-    413: "size",
-    422: "shape",
-    425: "busy",
-    429: "rate",
-}
+    400: "shape", 401: "token", 403: "token", 404: "missing", 405: "missing", 408: "busy", 409: "identity", 413: "size",
+    422: "shape", 425: "busy", 429: "rate",
+}  # fmt: skip
 _ADVICE = {
     "token": "the token has run out or was withdrawn: ask for a new one, then `hearth edge join`; what waits is kept",
     "identity": "another device uses the same identity: each needs a token of its own, then `hearth edge join`",

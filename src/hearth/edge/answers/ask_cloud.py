@@ -607,18 +607,10 @@ ASK_CLOUD = "ask_cloud"
 HEALTH = frozenset({"allergic to", "health", "diet", "avoids"})
 """Relations whose values never leave, in whatever form."""
 _NAMES: Mapping[str, str] = {
-    "lives in": "place",
-    "from": "place",
-    "works at": "organisation",
-    "studies at": "organisation",
-    "name": "person",
-    "called": "person",
-    "phone": "phone",
-    "email": "email",
-    "address": "address",
-    "partner": "person",
+    "lives in": "place", "from": "place", "works at": "organisation", "studies at": "organisation", "name": "person",
+    "called": "person", "phone": "phone", "email": "email", "address": "address", "partner": "person",
     "spouse": "person",
-}
+}  # fmt: skip
 """Relations whose values are names, with the kind they are masked as."""
 _SOON = re.compile(r"\b(?:tonight|now|quick\w*|today|this (?:morning|afternoon|evening)|before)\b", re.IGNORECASE)
 MAX_QUESTION_CHARS = 4_000

@@ -53,23 +53,10 @@ from hearth.types import Argument, Context, Entity, Plan, Refusal, Request
 DOMAIN = "masked.example"
 """Reserved for examples (RFC 2606)."""
 _WORDS = {
-    "person": "Person",
-    "organisation": "Company",
-    "place": "Place",
-    "address": "Address",
-    "account": "Id",
-    "national_id": "Id",
-    "document": "Id",
-    "plate": "Plate",
-    "secret": "Secret",
-    "coordinates": "Coordinates",
-    "file": "File",
-    "group": "Group",
-    **dict.fromkeys(SPECIAL, "Matter"),
-    "title": "Job",
-    "age": "Age",
-    "date": "Date",
-}
+    "person": "Person", "organisation": "Company", "place": "Place", "address": "Address", "account": "Id",
+    "national_id": "Id", "document": "Id", "plate": "Plate", "secret": "Secret", "coordinates": "Coordinates",
+    "file": "File", "group": "Group", **dict.fromkeys(SPECIAL, "Matter"), "title": "Job", "age": "Age", "date": "Date",
+}  # fmt: skip
 _FAMILIES = sorted(({word.lower() for word in _WORDS.values()} - {"file"}) | {"phone", "card", "iban", "ip", "mac"})
 _BEFORE, _AFTER = r"(?<![A-Za-z0-9_])", r"(?![A-Za-z0-9_])"
 _STAND_IN = re.compile(

@@ -725,20 +725,12 @@ _BEFORE_A_PERSON = frozenset(
     "cordialement "
     "saludos saluti".split()
 )
-_NAMING = (
-    ("my", "name", "is"),
-    ("name", "is"),
-    ("i", "am", "called"),
-    ("ich", "heisse"),
-    ("mein", "name", "ist"),
-    ("je", "m", "appelle"),
-    ("me", "llamo"),
-    ("mi", "chiamo"),
-    ("full", "name"),
-    ("first", "name"),
-    ("last", "name"),
-    ("called",),
-    ("name",),
+_NAMING = tuple(
+    tuple(words.split())
+    for words in (
+        *("my name is", "name is", "i am called", "ich heisse", "mein name ist", "je m appelle", "me llamo"),
+        *("mi chiamo", "full name", "first name", "last name", "called", "name"),
+    )
 )
 _FIELDS = frozenset({("name",), ("full", "name"), ("first", "name"), ("last", "name")})
 """Those that only a colon makes a name follow."""

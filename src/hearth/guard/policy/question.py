@@ -456,15 +456,8 @@ UNFORESEEN = "label.unforeseen"
 """The rule that asks about a value from an unforeseen source."""
 
 ANSWERS: Mapping[str, Reply] = {
-    "y": "once",
-    "yes": "once",
-    "a": "always",
-    "always": "always",
-    "n": "no",
-    "no": "no",
-    "": "no",
-    "never": "never",
-}
+    "y": "once", "yes": "once", "a": "always", "always": "always", "n": "no", "no": "no", "": "no", "never": "never",
+}  # fmt: skip
 """What a typed answer means."""
 PROMPT = "Do it? [y]es, [a]lways when it is like this, [n]o, never: "
 
