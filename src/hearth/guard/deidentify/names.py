@@ -130,8 +130,9 @@ def common_core(key: Sequence[str]) -> tuple[str, ...]:
 # words of grammar in a name ("Schule *am* Park") count with the whole name only. First and last names of people count
 # in lower case, too, whatever they mean.
 # Not covered: a name that is also a word ("will", "mark"), in lower case where its neighbours do not decide; relations;
-# notes and other free text of cards and events; two typing errors; names glued to other words (`AnnaMia`), cut (`An
-# na`), written backwards or with digits for letters (`4nna`); a name that is also a word, with digits or spelled out.
+# notes and other free text of cards and events; two typing errors; names glued to other words (`AnnaMia`), cut
+# (`An na`), written backwards or with digits for letters (`4nna`); a name that is also a word, with digits or spelled
+# out.
 
 
 @dataclass(frozen=True, slots=True)
