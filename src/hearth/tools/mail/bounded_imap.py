@@ -43,20 +43,20 @@ class BoundedFile:
         self._file.close()
 
 
-class _Bounded:
+class _Plain(IMAP4WithTimeout):  # type: ignore[misc]  # the package has no types
     file: Any
 
     def open(self, *given: Any) -> None:
-        super().open(*given)  # type: ignore[misc]  # of the class beside it
+        super().open(*given)
         self.file = BoundedFile(self.file)
 
 
-class _Plain(_Bounded, IMAP4WithTimeout):  # type: ignore[misc]  # the package has no types
-    pass
+class _Secured(IMAP4_TLS):  # type: ignore[misc]  # the package has no types
+    file: Any
 
-
-class _Secured(_Bounded, IMAP4_TLS):  # type: ignore[misc]  # the package has no types
-    pass
+    def open(self, *given: Any) -> None:
+        super().open(*given)
+        self.file = BoundedFile(self.file)
 
 
 class BoundedClient(IMAPClient):  # type: ignore[misc]  # the package has no types

@@ -28,8 +28,17 @@ class BoundedSMTP(smtplib.SMTP):
         return _reply(self, min(self.ends_at_s, time.monotonic() + self.answer_s))
 
 
-class BoundedSMTPOverTLS(BoundedSMTP, smtplib.SMTP_SSL):
+class BoundedSMTPOverTLS(smtplib.SMTP_SSL):
     """The same, over TLS from the start."""
+
+    answer_s: float = 30.0
+    """As `BoundedSMTP.answer_s`."""
+    ends_at_s: float = float("inf")
+    """As `BoundedSMTP.ends_at_s`."""
+
+    def getreply(self) -> tuple[int, bytes]:
+        """As `BoundedSMTP.getreply`."""
+        return _reply(self, min(self.ends_at_s, time.monotonic() + self.answer_s))
 
 
 def _reply(connection: smtplib.SMTP, until_s: float) -> tuple[int, bytes]:
