@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,8 @@ from numpy.typing import NDArray
 from hearth.agent import shipped_demonstrations
 from hearth.models.encoder.shipped_vectors import ShippedVectors
 from hearth.planning.arguments.alignment import explain
+from hearth.planning.arguments.shipped_lessons import lessons_of
+from hearth.types import Plan
 
 
 def unit_vectors(n: int) -> NDArray[np.float32]:
@@ -33,8 +37,18 @@ def test_a_text_that_comes_twice_is_kept_once() -> None:
 
 
 def test_every_shipped_demonstration_is_in_the_file() -> None:
-    lessons = [lesson for one in shipped_demonstrations() for lesson in explain(one)]
+    explained = [(one, explain(one)) for one in shipped_demonstrations()]
+    assert all(lessons_of(one) == lessons for one, lessons in explained), "lessons are old: make them again"
+    lessons = [lesson for _, mine in explained for lesson in mine]
     texts = {text for lesson in lessons for text in (lesson.form, lesson.plain)}
     missing = [text for text in texts if ShippedVectors.open().places_of([text])[0] < 0]
     assert not missing, "make them again: python -m training.shipped_vectors_make"
     assert len(ShippedVectors.open()) == len(texts), "vectors of texts that ship no more: make them again"
+
+
+def test_a_demonstration_that_differs_in_anything_is_explained_as_ever() -> None:
+    one = next(one for one in shipped_demonstrations() if one.plan.steps)
+    (found, *_) = lessons_of(replace(one, request=f"{one.request} please"))
+    assert found.words[-1] == "please"
+    assert lessons_of(replace(one, plan=Plan(())))[0].steps == ()
+    assert lessons_of(replace(one, source="owner")) == explain(one)

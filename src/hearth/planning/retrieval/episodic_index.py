@@ -30,11 +30,11 @@ from hearth.planning.arguments.alignment import (
     Lesson,
     LessonStep,
     Result,
-    explain,
     flat,
     lesson_from_json,
     lesson_to_json,
 )
+from hearth.planning.arguments.shipped_lessons import lessons_of
 from hearth.planning.ranking.heads.taken_heads import prior_in, read_taken
 from hearth.planning.ranking.heads.tool_heads import (
     CLASSIFIER_SHARE,
@@ -169,7 +169,7 @@ class Remembered:
         fresh = {d.id: d for d in demonstrations}
         if not fresh:
             return set()
-        lessons = {id: explain(d) for id, d in fresh.items()}
+        lessons = {id: lessons_of(d) for id, d in fresh.items()}
         # Each demonstration by itself: rounding in a batch would leave a trace of one in the vectors of others.
         forms = np.vstack([self.likeness.of_lessons(many) for many in lessons.values()])
         said = [self._encoder.encode([one.plain for one in many]) for many in lessons.values()]
