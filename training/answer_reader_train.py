@@ -32,7 +32,6 @@ from pathlib import Path
 import numpy as np
 
 from hearth.errors import MissingExtraError
-from hearth.learning.finetune.lora import LowRankEncoder
 from hearth.memory.passages.passage_cutting import passages_of
 from hearth.memory.search.terms import telling_words
 from hearth.models.encoder.lora_encoder import WIDTH, load_weights, packed, unpacked
@@ -40,6 +39,7 @@ from hearth.models.encoder.minilm import shared_tokenizer
 from hearth.models.span_extractor import ABSENT, HEADS, NO, SPAN, YES, Form, Layout, Pieces, Question
 from hearth_bench.suites.reading.home_pieces import HomePiece, read_pieces
 from hearth_bench.suites.reading.question_file import SPLIT_SEED, DocumentQuestion, is_held, read_questions
+from training.low_rank_encoder import LowRankEncoder
 
 try:
     import torch

@@ -25,12 +25,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hearth.agent import shipped_demonstrations
-from hearth.learning.finetune.lora import LowRankEncoder
 from hearth.models.encoder.lora_encoder import N_LAYERS, WIDTH, Array, load_weights, packed, unpacked
 from hearth.models.encoder.minilm import shared_tokenizer, within
 from hearth.models.intent_classifier import MARKS, MAX_TOKENS, IntentClassifier
 from hearth.types import Demonstration
 from training.act_labels import UNKNOWN, LabelledActs, joined, labelled, one_act
+from training.low_rank_encoder import LowRankEncoder
 from training.tool_heads_train import (
     Row,
     asked_rows,

@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from hearth.errors import MissingExtraError
 from hearth.formats.plan_json import read_jsonl, read_tools
-from hearth.learning.finetune.lora import LowRankEncoder
 from hearth.models.encoder.lora_encoder import WIDTH, Array, load_weights, packed, unpacked
 from hearth.models.encoder.minilm import shared_tokenizer
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
@@ -46,6 +45,7 @@ from hearth.planning.arguments.slot_questions import Likeness, match_text
 from hearth.registry import load_tools
 from hearth.types import ToolSpec
 from hearth_bench.measure.planning.nested_split import nested_split, offered_folds
+from training.low_rank_encoder import LowRankEncoder
 from training.span_extractor_data import (
     PLAIN,
     Corpus,

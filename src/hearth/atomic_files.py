@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from hearth.errors import StoreError, StoreFullError
+from hearth.errors import RequestError, StoreError, StoreFullError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -59,3 +59,31 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def write_bytes(path: Path, data: bytes, *, is_lasting: bool = True) -> None:
+    """Replace a file at once.
+
+    Args:
+        is_lasting: Wait until the data is on disk, for what a power cut must not take; not for what is soon written
+            anew.
+    Raises:
+        StoreError, StoreFullError: The file is as before.
+    """
+    with replacing(path, is_lasting=is_lasting) as file:
+        file.write(data)
+
+
+def check_writable(path: Path) -> None:
+    """Check before hours of work that the result can be written.
+
+    Raises:
+        RequestError: The folder is missing, is no folder, or may not be written to; or the path is a folder.
+    """
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise RequestError(f"{str(path)!r} is a folder; name a file in it")
+    if not folder.is_dir():
+        raise RequestError(f"cannot write {str(path)!r}: there is no folder {str(folder)!r}; make it first")
+    if not os.access(folder, os.W_OK):
+        raise RequestError(f"cannot write {str(path)!r}: the folder may not be written to")

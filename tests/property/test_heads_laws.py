@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from hearth.models.random_features import RandomFeatures
 from hearth.models.ridge import Heads, Target
 
 N_INPUTS, N_FEATURES = 6, 40
-MAP = RandomFeatures(N_INPUTS, N_FEATURES, seed=1)
+DIRECTIONS = np.random.default_rng(1).integers(-3, 4, size=(N_INPUTS, N_FEATURES))
 
 Row = tuple[list[float], Target, float]
 
@@ -33,9 +33,16 @@ rows = st.lists(
 )
 
 
+def mapped(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Random features in whole numbers, the same alone and in a batch."""
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    raised: NDArray[np.float64] = np.maximum(np.rint(unit * 512) @ DIRECTIONS, 0)
+    return raised.astype(np.float32)
+
+
 def features(given_rows: list[Row]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
     vectors = np.array([vector for vector, _, _ in given_rows], dtype=np.float32) + np.float32(1e-3)
-    return MAP.of(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+    return mapped(vectors)
 
 
 def learn(heads: Heads, given_rows: list[Row]) -> None:
@@ -111,7 +118,7 @@ def test_a_file_holds_everything(tmp_path_factory: pytest.TempPathFactory, given
 def test_ten_thousand_pairs_of_adding_and_removing_leave_nothing() -> None:
     drawn = np.random.default_rng(0)
     vectors = drawn.normal(size=(10_050, N_INPUTS)).astype(np.float32)
-    all_features = MAP.of(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+    all_features = mapped(vectors)
     targets = [{"abc"[int(k)]: 1.0} for k in drawn.integers(0, 3, 10_050)]
     heads = Heads(N_FEATURES, ridge=0.01)
     heads.learn(all_features[:50], targets[:50])

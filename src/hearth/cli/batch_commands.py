@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hearth import __version__, config
+from hearth.atomic_files import check_writable, write_bytes
 from hearth.cli.invocation import Progress, print_json
 from hearth.cli.learning.learn_commands import opened_state
 from hearth.errors import ConfigError, RequestError, StoreError, StoreFullError
 from hearth.formats.plan_json import demonstration_from_json, plan_to_json, read_jsonl, read_tools, refusal_to_json
-from hearth.formats.run_record import check_writable, write_bytes
 from hearth.formats.terminal_text import clean
 from hearth.language.acts.admissibility import MAX_CHARACTERS
 from hearth.learning.drafting import solved

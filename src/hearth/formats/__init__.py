@@ -3,7 +3,7 @@
 In and out: files, messages and the types they stand for.
 Here: `plan_json` (TaskBench's form), `terminal_text` (plans and episodes as lines), `plan_validation` (can it run),
 `tool_signature` (a function as a tool, values as plain data), `content_lines` (iCalendar, vCard), `untrusted`
-(strangers' bytes), `addresses` (in one spelling), `edge_protocol` (edge and cloud), `run_record` (how a result was
-made), `energy_counter` (joules from the processor), `record_places` (in which file a record was found), `headings`.
+(strangers' bytes), `addresses` (in one spelling), `edge_protocol` (edge and cloud), `record_places` (in which file a
+record was found), `headings`.
 Not here: where such data are kept (`storage`) and what they mean (`planning`, `tools`).
 """

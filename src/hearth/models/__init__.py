@@ -2,8 +2,8 @@
 
 In: texts and shipped weights. Out: numbers; no decision is taken here.
 Here: `ner` (names), `injection_classifier` (instructions in data), `span_extractor` (arguments of a call), `pointer`
-and `pointer_graph` (tier two), `ridge` (heads solved in closed form), `random_features`, `quantize`; rooms `encoder`
-(the sentence encoder) and `llm` (language models).
+and `pointer_graph` (tier two), `ridge` (heads solved in closed form), `random_features` (units), `quantize`; rooms
+`encoder` (the sentence encoder) and `llm` (language models).
 Not here: training (`learning.finetune`, `training/`), experts for video and sound (`hearth-video`).
 """
 

@@ -1,11 +1,10 @@
 """Solve linear heads in closed form: learning one by one, removing or merging equals learning everything at once.
 
-Features are whole numbers (`models.random_features.RandomFeatures` rounds them), weights and targets multiples of
-1/256, so the kept statistics, the Gram matrix A = Σ w φφᵀ and the moments B = Σ w φyᵀ, are sums that float64 holds
-exactly. In whatever order, in whatever chunks, and after whatever was added and removed in between, the same
-demonstrations leave the same statistics to the last bit; a removed demonstration leaves no trace at all. Weights W = (A
-+ λI)⁻¹B follow from them: kept up to date by low-rank corrections, solved anew when a check of the residual asks for
-it.
+Features are whole numbers, weights and targets multiples of 1/256, so the kept statistics, the Gram matrix A = Σ w φφᵀ
+and the moments B = Σ w φyᵀ, are sums that float64 holds exactly. In whatever order, in whatever chunks, and after
+whatever was added and removed in between, the same demonstrations leave the same statistics to the last bit; a removed
+demonstration leaves no trace at all. Weights W = (A + λI)⁻¹B follow from them: kept up to date by low-rank corrections,
+solved anew when a check of the residual asks for it.
 
 Covered: exact addition, removal, merging of devices, decay, sets of outputs that grow, files that survive a crash. Not
 covered: removing what was never learnt is noticed only where it makes a count negative; after `decay` an older

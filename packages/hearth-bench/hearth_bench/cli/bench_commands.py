@@ -54,10 +54,11 @@ def planning(paths: Paths, out: Path, method: str, fast: bool, strict: bool, see
     Prints a table and writes flat JSON. Where a test request lists its `tools`, only those are offered. Lines that
     cannot be used are named, skipped and counted.
     """
+    from hearth.atomic_files import check_writable
     from hearth.cli.invocation import Progress
-    from hearth.formats.run_record import check_writable, write_json
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
     from hearth_bench.report.terminal_tables import planning_lines
+    from hearth_bench.run_record import write_json
     from hearth_bench.suites.planning_suite import METHODS
     from hearth_bench.suites.suite_measurements import Files, measure_planning
 
@@ -121,11 +122,12 @@ def continual(paths: Paths, stream: _Stream, result: _Result, fast: bool, strict
 
     Prints a table, writes JSON (the student's keys at the top, each method's below) and curves as a picture.
     """
+    from hearth.atomic_files import check_writable, write_bytes
     from hearth.cli.invocation import Progress
-    from hearth.formats.run_record import check_writable, write_bytes, write_json
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
     from hearth_bench.report.result_figures import continual_png
     from hearth_bench.report.terminal_tables import continual_lines
+    from hearth_bench.run_record import write_json
     from hearth_bench.suites.continual_suite import ORDERS, STREAM_METHODS
     from hearth_bench.suites.suite_measurements import Files, Rounds, measure_continual
 
@@ -162,8 +164,9 @@ def bipia(attacks: Path, contexts: Path, out: Path, pairs: int, seed: int) -> No
     Each attack is put at the beginning, in the middle and at the end of some contexts; the contexts alone are the
     ordinary texts. Prints a table and writes flat JSON, with the same by type of attack and by position below.
     """
-    from hearth.formats.run_record import check_writable, write_json
+    from hearth.atomic_files import check_writable
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+    from hearth_bench.run_record import write_json
     from hearth_bench.suites.bipia_suite import bipia_lines, measure_bipia
 
     check_writable(out)
@@ -187,10 +190,11 @@ def injection(suite: str, tasks: Path | None, out: Path) -> None:
     Prints a table between a floor (every write asks) and no guard, and writes flat JSON. No language model is asked.
     AgentDojo is an extra: `pip install --no-deps -r requirements-agentdojo.lock`.
     """
+    from hearth.atomic_files import check_writable
     from hearth.cli.invocation import Progress
-    from hearth.formats.run_record import check_writable, write_json
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
     from hearth_bench.report.terminal_tables import injection_lines
+    from hearth_bench.run_record import write_json
     from hearth_bench.suites.injection_suite import measure_agentdojo, measure_own
 
     check_writable(out)
@@ -215,9 +219,10 @@ def injection(suite: str, tasks: Path | None, out: Path) -> None:
 def privacy(data: Path, out: Path, privacylens: Path | None, no_tagger: bool, seed: int) -> None:
     """Mask labelled texts: what is found, what leaks, whether it comes back, how fast."""
     from hearth import config
-    from hearth.formats.run_record import Stopwatch, check_writable, origin, write_json
+    from hearth.atomic_files import check_writable
     from hearth.guard.deidentify.masker import shipped_tag
     from hearth_bench.report.terminal_tables import privacy_lines
+    from hearth_bench.run_record import Stopwatch, origin, write_json
     from hearth_bench.suites.privacy_suite import measure_privacy, measure_privacylens
 
     check_writable(out)
@@ -250,10 +255,11 @@ def answers(data: Path, out: Path, questions: int | None, held_out: bool, given_
     figures beside floors and writes flat JSON, with the same for each source below.
     """
     from hearth import config
+    from hearth.atomic_files import check_writable
     from hearth.cli.invocation import Progress
-    from hearth.formats.run_record import Stopwatch, check_writable, origin, write_json
     from hearth.memory.inquiry.reading.answer_reading import AnswerReader
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+    from hearth_bench.run_record import Stopwatch, origin, write_json
     from hearth_bench.suites.reading import question_file
     from hearth_bench.suites.reading.reading_suite import measure_reading, reading_lines
 
@@ -284,10 +290,11 @@ def recall(data: Path | None, prefeval: Path | None, out: Path) -> None:
     all of them. Our own changed preferences are always asked. Prints tables between floors and writes flat JSON.
     """
     from hearth import config
-    from hearth.formats.run_record import Stopwatch, check_writable, origin, write_json
+    from hearth.atomic_files import check_writable
     from hearth.memory.answers.answer_spans import WordReader
     from hearth.memory.search.time_mentions import times_named
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+    from hearth_bench.run_record import Stopwatch, origin, write_json
     from hearth_bench.suites.preferences_suite import (
         measure_changes,
         measure_preferences,
@@ -346,10 +353,11 @@ def q2a(
     """
     import tempfile
 
+    from hearth.atomic_files import check_writable
     from hearth.cli.invocation import Progress
-    from hearth.formats.run_record import Stopwatch, check_writable, origin, write_json
     from hearth_bench.data.q2a_instructions import OWNERS
     from hearth_bench.ianvs.cases.local_processes import Conditions, LocalEngine
+    from hearth_bench.run_record import Stopwatch, origin, write_json
     from hearth_bench.suites.q2a.q2a_suite import Part, q2a_document, q2a_lines
     from hearth_bench.suites.q2a.q2a_users import PROGRAM, users_side_by_side
 
@@ -391,10 +399,11 @@ def prior_privacy(
     Exact sums, which are for one owner's devices, and priors with noise; .5 is a guess, 1 is certain.
     """
     from hearth.agent import shipped_demonstrations
-    from hearth.formats.run_record import check_writable, write_json
+    from hearth.atomic_files import check_writable
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
     from hearth.planning.ranking.statistics.device_profiles import PROFILES
     from hearth.registry import load_tools
+    from hearth_bench.run_record import write_json
     from hearth_bench.suites.prior_privacy_suite import Attacked, measure_prior_privacy, privacy_lines
 
     if out is not None:

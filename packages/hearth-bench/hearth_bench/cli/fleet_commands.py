@@ -101,8 +101,8 @@ def simulate(owners: _Owners, teaching: _Teaching, place: _Place, ways: str, out
     page. Ctrl-C keeps what is finished; the same command with --resume carries on. The same settings give the same
     result, with any engine and number of jobs. Exit code 130: stopped.
     """
+    from hearth.atomic_files import check_writable
     from hearth.cli.invocation import Progress
-    from hearth.formats.run_record import check_writable
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
     from hearth_bench.fleet.habits import Habit
     from hearth_bench.fleet.simulated_edge import Cloud
@@ -140,10 +140,11 @@ def simulate(owners: _Owners, teaching: _Teaching, place: _Place, ways: str, out
 
 
 def _write(made: Fleet, out: Path) -> None:
-    from hearth.formats.run_record import write_bytes, write_json
+    from hearth.atomic_files import write_bytes
     from hearth_bench.fleet.fleet_figures import fleet_html, fleet_png
     from hearth_bench.fleet.fleet_report import Lived, csv_of, lines, summary, with_origin
     from hearth_bench.fleet.simulation_parts import parts_of
+    from hearth_bench.run_record import write_json
 
     lived = [Lived(made, way) for way in made.ways if parts_of(made.settings, way)]
     document = with_origin(summary(made, lived), lived)

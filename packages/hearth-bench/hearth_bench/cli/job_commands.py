@@ -179,7 +179,8 @@ def score(
     counts them. A request without a plan counts as an empty one. Exit code 6: some lines could not be used.
     """
     from hearth import config
-    from hearth.formats.run_record import check_writable, write_json
+    from hearth.atomic_files import check_writable
+    from hearth_bench.run_record import write_json
     from hearth_bench.scoring.plan_scoring import score_file, score_lines
 
     check_writable(out)

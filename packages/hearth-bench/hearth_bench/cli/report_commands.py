@@ -54,9 +54,10 @@ def compare(
     better if the middle 95 % leave out zero, with ten pairs or more. Cases of the same name and hyperparameters are
     compared; if there are none, the best of each. RUNs are what `hearth bench report` takes.
     """
-    from hearth.formats.run_record import check_writable, origin, write_bytes, write_json
+    from hearth.atomic_files import check_writable, write_bytes
     from hearth_bench.report.run_comparison import compare_runs, comparison_document, comparison_lines
     from hearth_bench.report.runs import read_run
+    from hearth_bench.run_record import origin, write_json
 
     for path in (out, png):
         if path is not None:

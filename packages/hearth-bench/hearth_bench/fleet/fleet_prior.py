@@ -24,7 +24,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hearth.cli.invocation import SILENT, Progress
-from hearth.formats.run_record import write_json
 from hearth.language.reading import Utterance
 from hearth.planning.arguments.alignment import Lesson, LessonStep, Result, Several, Source, explain, tokens_of
 from hearth.planning.arguments.binding import Unit, bind
@@ -39,6 +38,7 @@ from hearth.planning.ranking.statistics.vector_layout import public_sequences, p
 from hearth.protocols import Encoder
 from hearth.types import Argument, Demonstration, Plan, Ref, Step, ToolSpec
 from hearth_bench.fleet.habits import Asked
+from hearth_bench.run_record import write_json
 from hearth_cloud.statistics.private_sums import Budget
 from hearth_cloud.statistics.public_acts import share_of
 from hearth_cloud.statistics.robust_merge import evidence_of, noisy, shared

@@ -14,11 +14,11 @@ from typing import TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.formats.run_record import origin
 from hearth_bench.fleet.habits import owner_of
 from hearth_bench.fleet.simulated_edge import MEASURES, STRATA
 from hearth_bench.fleet.simulation import Fleet
 from hearth_bench.fleet.simulation_parts import CHECKPOINTS, OF_NEWCOMERS, PROBED, Settings, Way, device_of, parts_of
+from hearth_bench.run_record import origin
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 Floats = NDArray[np.float64]

@@ -25,7 +25,6 @@ from typing import Any, Literal
 from hearth.agent import shipped_demonstrations
 from hearth.cli.invocation import SILENT, Progress
 from hearth.errors import MissingExtraError, RequestError
-from hearth.formats.run_record import write_json
 from hearth.protocols import Encoder
 from hearth.types import Demonstration
 from hearth_bench.data.q2a_instructions import OWNERS
@@ -43,6 +42,7 @@ from hearth_bench.fleet.simulation_parts import (
     run_part,
     texts_said,
 )
+from hearth_bench.run_record import write_json
 
 _FEW = 48
 """Number of edges below which only the texts they really say are encoded, not all they might say."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hearth.formats.run_record import write_bytes
+from hearth.atomic_files import write_bytes
 
 CANNOT_WRITE = 74
 """Exit code of a case whose outcome could not be written."""

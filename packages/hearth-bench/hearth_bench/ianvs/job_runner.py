@@ -22,11 +22,11 @@ from typing import Any
 
 from hearth.cli.invocation import Progress
 from hearth.errors import RequestError, StoreError, StoreFullError
-from hearth.formats.run_record import origin, write_json
 from hearth_bench.ianvs.case_outcome import read_outcome
 from hearth_bench.ianvs.cases.local_processes import Case, Engine, Event
 from hearth_bench.ianvs.job import Checked, Job, case_document
 from hearth_bench.ianvs.rank import Row, check_rank, save_rank
+from hearth_bench.run_record import origin, write_json
 
 
 @dataclass(slots=True)

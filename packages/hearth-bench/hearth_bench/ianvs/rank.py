@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hearth.atomic_files import write_bytes
 from hearth.errors import RequestError
-from hearth.formats.run_record import write_bytes
 from hearth_bench.ianvs.job import RankOptions
 
 _ENDS = ("algorithm", "paradigm", "time", "url")

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 
-from hearth.formats.run_record import commit, cpu_name
+from hearth_bench.run_record import commit, cpu_name
 
 ROOT = Path(__file__).resolve().parents[4]
 """Folder of the checkout, whose files the benchmarks read and write."""

@@ -19,8 +19,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from hearth.atomic_files import write_bytes
 from hearth.errors import RequestError
-from hearth.formats.run_record import origin, write_bytes
 from hearth_bench.report.report_figures import (
     NOTHING,
     OTHERS,
@@ -32,6 +32,7 @@ from hearth_bench.report.report_figures import (
 )
 from hearth_bench.report.run_comparison import numbers_of
 from hearth_bench.report.runs import CaseRun, Judged, Run
+from hearth_bench.run_record import origin
 
 MAX_FAILURES = 40
 """Most failures shown of a case, the furthest from right first."""

@@ -9,7 +9,6 @@ from typing import Any
 
 from hearth.errors import PlanError, RequestError
 from hearth.formats.plan_json import plan_from_json, read_graph, read_jsonl, read_tools
-from hearth.formats.run_record import Stopwatch, origin
 from hearth.protocols import Encoder
 from hearth.types import Plan
 from hearth_bench.data.datasets import graph_of, read_plans, sha256_of
@@ -17,6 +16,7 @@ from hearth_bench.metrics.argument_f1 import argument_scores
 from hearth_bench.metrics.plan_metrics import PlanGraph, plan_scores
 from hearth_bench.metrics.step_metrics import step_scores
 from hearth_bench.metrics.taskbench import Counted, count_plan, output_types, taskbench_scores
+from hearth_bench.run_record import Stopwatch, origin
 
 _NOTHING: Mapping[str, Any] = {"task_nodes": [], "task_links": [], "task_steps": []}
 

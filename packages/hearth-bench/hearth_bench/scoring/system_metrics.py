@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hearth.errors import HearthError
-from hearth.formats.energy_counter import EnergyCounter
+from hearth_bench.energy_counter import EnergyCounter
 
 if TYPE_CHECKING:
     from hearth_bench.data.q2a_homes import World
@@ -221,7 +221,7 @@ def bytes_out(usages: Sequence[Usage]) -> float:
 
 
 def energy_j(usages: Sequence[Usage], counter: EnergyCounter | None = None) -> float:
-    """Return the joules per sample, from a processor's counter (`hearth.formats.energy_counter`), or the reason for
+    """Return the joules per sample, from a processor's counter (`hearth_bench.energy_counter`), or the reason for
     none."""
     if usages and all(one.energy_j is None for one in usages):
         reason = (counter or EnergyCounter.open()).reason

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hearth.errors import RequestError
-from hearth.formats.run_record import Stopwatch, origin
 from hearth.models.injection_classifier import Detector
 from hearth.protocols import Encoder
 from hearth_bench.data.injection_texts import (
@@ -27,6 +26,7 @@ from hearth_bench.data.injection_texts import (
     read_contexts,
     roc_auc,
 )
+from hearth_bench.run_record import Stopwatch, origin
 
 N_PAIRS = 3000
 """Approximate number of attacked texts judged: attacks × contexts × positions may be hundreds of thousands."""

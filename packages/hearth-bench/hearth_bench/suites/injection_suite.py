@@ -16,7 +16,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 from hearth.cli.invocation import SILENT, Progress
-from hearth.formats.run_record import Stopwatch, origin
 from hearth.protocols import Encoder
 from hearth.types import Plan
 from hearth_bench.injection.agentdojo import LEFT_OUT, VERSION, Suite, load_suites
@@ -24,6 +23,7 @@ from hearth_bench.injection.guard_tasks import shipped_sha256
 from hearth_bench.injection.hearth_worlds import OwnWorlds
 from hearth_bench.injection.intent_grants import WordedTools
 from hearth_bench.injection.replay import Attacked, Benign, GuardName, Worlds, replay_attack, replay_task
+from hearth_bench.run_record import Stopwatch, origin
 
 _GUARDS: tuple[GuardName, ...] = ("warrant", "floor", "none")
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from hearth.cli.invocation import SILENT, Progress
 from hearth.errors import MissingExtraError, RequestError
 from hearth.formats.plan_json import read_graph
-from hearth.formats.run_record import Stopwatch, origin
 from hearth.learning.finetune.lessons import Task
 from hearth.planning.plan_drafting import LISTED_SHARE, Filling, listed_share
 from hearth.planning.ranking.features import ReadingOptions
@@ -22,6 +21,7 @@ from hearth.protocols import Encoder
 from hearth.types import ToolSpec
 from hearth_bench.data.datasets import PlanData, read_plans, read_tool_file
 from hearth_bench.metrics.plan_metrics import Link
+from hearth_bench.run_record import Stopwatch, origin
 from hearth_bench.suites.continual_suite import (
     TRAINED,
     Order,

@@ -18,7 +18,7 @@ import pytest
 
 from hearth import cli
 from hearth.errors import StoreFullError
-from hearth.formats import run_record
+from hearth_bench import run_record
 from hearth_bench.ianvs import job_runner
 from tests import BENCH_DATA
 

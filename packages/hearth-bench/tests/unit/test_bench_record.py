@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from hearth.atomic_files import check_writable, write_bytes
 from hearth.cli.invocation import Progress
 from hearth.errors import RequestError, StoreError
-from hearth.formats.run_record import Stopwatch, check_writable, commit, origin, write_bytes, write_json
 from hearth.version import __version__
 from hearth_bench.report.result_figures import continual_png
 from hearth_bench.report.terminal_tables import continual_lines, planning_lines
+from hearth_bench.run_record import Stopwatch, commit, origin, write_json
 
 
 def test_origin_says_where_a_result_was_made() -> None:

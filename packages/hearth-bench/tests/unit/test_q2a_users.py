@@ -13,11 +13,11 @@ import pytest
 from hearth import cli
 from hearth.cli.invocation import SILENT
 from hearth.errors import RequestError, StoreError, StoreFullError
-from hearth.formats.run_record import write_json
 from hearth.types import Plan, Refusal
 from hearth_bench.data.q2a_instructions import read_owner
 from hearth_bench.ianvs.case_outcome import Outcome, read_outcome, write_outcome
 from hearth_bench.ianvs.cases.local_processes import Case, Conditions, Event, LocalEngine
+from hearth_bench.run_record import write_json
 from hearth_bench.suites.q2a import q2a_users
 from hearth_bench.suites.q2a.q2a_suite import OwnerRun, Part, UserResult, Way, q2a_document
 from hearth_bench.suites.q2a.q2a_users import PROGRAM, result_from_json, result_to_json, run_user, users_side_by_side

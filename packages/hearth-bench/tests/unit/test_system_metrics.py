@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.formats.energy_counter import EnergyCounter
 from hearth.formats.plan_json import plan_to_json
-from hearth.formats.run_record import Stopwatch
 from hearth_bench.data.q2a_instructions import read_owner
+from hearth_bench.energy_counter import EnergyCounter
 from hearth_bench.ianvs.job import OWN_METRICS
+from hearth_bench.run_record import Stopwatch
 from hearth_bench.scoring.system_metrics import (
     SYSTEM,
     UNKNOWN,

@@ -28,14 +28,15 @@ from typing import Any
 
 import numpy as np
 
+from hearth.atomic_files import write_bytes
 from hearth.errors import EgressError, HearthError
-from hearth.formats.energy_counter import EnergyCounter
-from hearth.formats.run_record import peak_rss_bytes, write_bytes
+from hearth_bench.energy_counter import EnergyCounter
 from hearth_bench.ianvs.case_outcome import Outcome, Report, jsonable, write_outcome
 from hearth_bench.ianvs.ianvs_modules import ClassType, Modules, registered, stand_ins
 from hearth_bench.ianvs.paradigms import Metric, Result, Setting, run_paradigm
 from hearth_bench.ianvs.samples import load
 from hearth_bench.metrics import plan_metrics as own
+from hearth_bench.run_record import peak_rss_bytes
 
 SYSTEM_METRICS = ("samples_transfer_ratio", "FWT", "BWT", "task_avg_acc", "MATRIX", "forget_rate")
 """Metrics that Ianvs gives the paradigm's own record instead of labels and predictions."""

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from hearth.edge.answers.ask_cloud import STRICT, Fused, Private, eaters_for, fuse
 from hearth.formats.edge_protocol import AnswerGiven, Item
-from hearth.formats.run_record import Stopwatch
 from hearth_bench.measure.result_file import OWN_DATA, write_result
+from hearth_bench.run_record import Stopwatch
 
 CASES = OWN_DATA / "fusion.txt"
 

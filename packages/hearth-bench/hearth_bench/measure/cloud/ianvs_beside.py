@@ -17,8 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from hearth.formats.run_record import Stopwatch
 from hearth_bench.measure.result_file import ROOT, write_result
+from hearth_bench.run_record import Stopwatch
 
 JOB = "job_no-inference.yaml"
 N_PAIRS = 10

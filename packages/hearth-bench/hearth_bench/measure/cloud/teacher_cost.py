@@ -16,9 +16,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from hearth.formats.energy_counter import EnergyCounter
-from hearth.formats.run_record import Stopwatch
+from hearth_bench.energy_counter import EnergyCounter
 from hearth_bench.measure.result_file import ROOT, write_result
+from hearth_bench.run_record import Stopwatch
 
 JOB = "jointinference"
 CASES = {

@@ -15,12 +15,12 @@ import hashlib
 from collections.abc import Callable
 from importlib.resources import as_file, files
 
-from hearth.formats.run_record import Stopwatch
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth_bench.injection.hearth_worlds import OwnWorlds
 from hearth_bench.injection.intent_grants import WordedTools
 from hearth_bench.injection.replay import GuardName, replay_attack, replay_task
 from hearth_bench.measure.result_file import write_result
+from hearth_bench.run_record import Stopwatch
 from hearth_bench.suites.injection_suite import Outcome
 
 FILE = "guard_tasks_blind.jsonl"

@@ -25,7 +25,6 @@ import numpy as np
 from hearth.agent import shipped_demonstrations
 from hearth.config import MASK_KINDS, MASKED_KINDS
 from hearth.formats.plan_json import plan_to_json, read_demonstrations
-from hearth.formats.run_record import Stopwatch
 from hearth.guard.deidentify.masker import Masker, StandIns, cores_in, shipped_tag
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.plan_drafting import Drafter
@@ -37,6 +36,7 @@ from hearth_bench.data.datasets import PlanData, graph_of, read_plans, read_tool
 from hearth_bench.data.sampled_requests import sampled_requests
 from hearth_bench.measure.result_file import OWN_DATA, ROOT, write_result
 from hearth_bench.metrics.plan_metrics import PlanGraph
+from hearth_bench.run_record import Stopwatch
 from hearth_bench.suites.planning_suite import graph_of_ranking, judge, plan_all, read_all, teach
 
 SEED = 0

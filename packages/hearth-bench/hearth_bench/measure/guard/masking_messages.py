@@ -22,9 +22,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from hearth.formats.run_record import Stopwatch
 from hearth.guard.deidentify.masker import Masker, shipped_tag
 from hearth_bench.measure.result_file import write_result
+from hearth_bench.run_record import Stopwatch
 
 Half = Literal["tune", "blind"]
 FAMILIES: Mapping[str, frozenset[str]] = {

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from hearth.config import MASKED_KINDS
-from hearth.formats.run_record import Stopwatch
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names import OwnerNames, OwnName
 from hearth_bench.measure.result_file import ROOT, write_result
+from hearth_bench.run_record import Stopwatch
 from hearth_bench.suites.privacy_suite import read_samples
 
 SEED = 0

@@ -29,7 +29,6 @@ import numpy as np
 
 from hearth.agent import shipped_demonstrations
 from hearth.edge.federation import Opened, Participant, total
-from hearth.formats.run_record import commit
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.ranking.examples import Taught
 from hearth.planning.ranking.features import Reading
@@ -42,6 +41,7 @@ from hearth.planning.warm_start import begun
 from hearth_bench.data.q2a_homes import read_world
 from hearth_bench.data.q2a_instructions import OWNERS, Sample, Split, read_owner
 from hearth_bench.measure.result_file import RESULTS, write_result
+from hearth_bench.run_record import commit
 from hearth_bench.suites.q2a.q2a_suite import demonstration_of
 from hearth_cloud.cloud_settings import StatisticsSettings
 from hearth_cloud.statistics.private_sums import Budget, epsilon_of

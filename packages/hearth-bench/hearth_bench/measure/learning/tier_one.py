@@ -22,7 +22,6 @@ from pathlib import Path
 import numpy as np
 
 from hearth.formats.plan_json import read_graph
-from hearth.formats.run_record import commit
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.ranking.ranker import Ranking, Student
 from hearth.planning.ranking.ranker_file import FILE_NAME
@@ -37,6 +36,7 @@ from hearth_bench.data.datasets import (
     tool_split,
 )
 from hearth_bench.measure.result_file import RESULTS, write_result
+from hearth_bench.run_record import commit
 from hearth_bench.suites.planning_suite import METHODS, PlanningOptions, Read, judge, read_all, run_planning, teach
 
 SEED = 3

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hearth.agent import Agent
-from hearth.formats.run_record import commit
 from hearth.guard.policy.question import RefusingApprover
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth_bench.data.newcomer_home.newcomer import (
@@ -32,6 +31,7 @@ from hearth_bench.data.newcomer_home.newcomer import (
     write_newcomer_home,
 )
 from hearth_bench.measure.result_file import RESULTS, write_result
+from hearth_bench.run_record import commit
 
 FIRST = "newcomer_questions_first"
 ASKED_RIGHT = 0.8

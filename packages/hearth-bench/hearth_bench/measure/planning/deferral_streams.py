@@ -29,13 +29,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.formats.run_record import commit
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.deferral.thresholds import ALWAYS_ASK, Costs, Outcome, is_drawn, learn_threshold, safe_thresholds
 from hearth.planning.ranking.ranker import Ranking, Student
 from hearth_bench.data.datasets import PlanData, graph_of, read_plans, read_tool_file
 from hearth_bench.measure.result_file import RESULTS, write_result
 from hearth_bench.metrics.plan_metrics import f1, is_accurate
+from hearth_bench.run_record import commit
 from hearth_bench.suites.planning_suite import graph_of_ranking, read_all
 
 SECTIONS = ("stream", "mature", "bound")

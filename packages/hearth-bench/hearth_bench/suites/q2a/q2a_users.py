@@ -19,11 +19,11 @@ from typing import Any
 from hearth.cli.invocation import Progress
 from hearth.errors import HearthError, RequestError, StoreError
 from hearth.formats.plan_json import plan_from_json, plan_to_json
-from hearth.formats.run_record import write_json
 from hearth.types import Plan
 from hearth_bench.data.q2a_instructions import Sample, read_owner
 from hearth_bench.ianvs.case_outcome import Outcome, Report, read_outcome, write_outcome
 from hearth_bench.ianvs.cases.local_processes import Case, Engine, Event
+from hearth_bench.run_record import write_json
 from hearth_bench.suites.q2a.q2a_suite import WAYS, Judged, Part, UserResult, measure_user
 
 PROGRAM = "hearth_bench.suites.q2a.q2a_users:run_user"

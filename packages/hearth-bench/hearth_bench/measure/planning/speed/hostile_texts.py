@@ -13,11 +13,11 @@ import datetime as dt
 import json
 import time
 
-from hearth.formats.run_record import Stopwatch
 from hearth.language.values.slots import clauses, find_slots
 from hearth.testing import FIXED_NOW
 from hearth.types import Context
 from hearth_bench.measure.result_file import ROOT, write_result
+from hearth_bench.run_record import Stopwatch
 
 SHORT, LONG = 10_000, 40_000
 """Characters."""

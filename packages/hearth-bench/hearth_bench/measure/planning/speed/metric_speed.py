@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from hearth.formats.plan_json import plan_from_json, read_tools
-from hearth.formats.run_record import Stopwatch, peak_rss_bytes
 from hearth.types import ToolSpec
 from hearth_bench.data.datasets import gold_of, stream_plans
 from hearth_bench.measure.result_file import write_result
 from hearth_bench.metrics.argument_f1 import argument_scores
 from hearth_bench.metrics.plan_metrics import plan_scores
 from hearth_bench.metrics.taskbench import count_plan, taskbench_scores
+from hearth_bench.run_record import Stopwatch, peak_rss_bytes
 
 N_PLANS = 10_000
 N_LINES = 1_000_000

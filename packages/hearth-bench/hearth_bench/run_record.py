@@ -1,7 +1,4 @@
-"""Record versions, machine, time and cost of a result, and write it whole or not at all.
-
-Covered: a crash, Ctrl-C or a full disk leave no half file and the older result as it was.
-"""
+"""Record versions, machine, time and cost of a result, and write it whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hearth.atomic_files import replacing
-from hearth.errors import RequestError
-from hearth.formats.energy_counter import EnergyCounter
+import hearth
+from hearth.atomic_files import write_bytes
 from hearth.version import __version__
+from hearth_bench.energy_counter import EnergyCounter
 
 
 def _cpu_s() -> float:
@@ -74,7 +71,7 @@ def origin() -> dict[str, object]:
 
 def commit() -> str:
     """Return the short hash of HEAD of Hearth's source tree, with `+` when its source differs; empty outside one."""
-    source = Path(__file__).resolve().parents[1]
+    source = Path(hearth.__file__).resolve().parent
     if not (source.parents[1] / ".git").exists():
         return ""
     import subprocess
@@ -102,34 +99,6 @@ def cpu_name() -> str:
     return found
 
 
-def check_writable(path: Path) -> None:
-    """Check before hours of work that the result can be written.
-
-    Raises:
-        RequestError: The folder is missing, is no folder, or may not be written to; or the path is a folder.
-    """
-    folder = path.absolute().parent
-    if path.is_dir():
-        raise RequestError(f"{str(path)!r} is a folder; name a file in it")
-    if not folder.is_dir():
-        raise RequestError(f"cannot write {str(path)!r}: there is no folder {str(folder)!r}; make it first")
-    if not os.access(folder, os.W_OK):
-        raise RequestError(f"cannot write {str(path)!r}: the folder may not be written to")
-
-
 def write_json(path: Path, document: Mapping[str, object], *, is_lasting: bool = True) -> None:
-    """Write a result; see `write_bytes`. Raises: StoreError, StoreFullError (the file is as before)."""
+    """Write a result; see `atomic_files.write_bytes`. Raises: StoreError, StoreFullError (the file is as before)."""
     write_bytes(path, (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode(), is_lasting=is_lasting)
-
-
-def write_bytes(path: Path, data: bytes, *, is_lasting: bool = True) -> None:
-    """Replace a file at once.
-
-    Args:
-        is_lasting: Wait until the data is on disk, for what a power cut must not take; not for what is soon written
-            anew.
-    Raises:
-        StoreError, StoreFullError: The file is as before.
-    """
-    with replacing(path, is_lasting=is_lasting) as file:
-        file.write(data)
