@@ -93,12 +93,7 @@ class _StepArguments:
     """Checks the arguments of one step, adding to `found`."""
 
     def __init__(
-        self,
-        index: int,
-        spec: ToolSpec,
-        steps: tuple[Step, ...],
-        tools: Mapping[str, ToolSpec],
-        found: list[PlanError],
+        self, index: int, spec: ToolSpec, steps: tuple[Step, ...], tools: Mapping[str, ToolSpec], found: list[PlanError]
     ) -> None:
         self._index = index
         self._spec = spec

@@ -101,11 +101,7 @@ def compared(state: State, before: Mapping[str, float], after: Mapping[str, floa
 
 
 def take_prior(
-    state: State,
-    prior: Statistics | None,
-    progress: Progress = silent,
-    *,
-    must_pass: bool = True,
+    state: State, prior: Statistics | None, progress: Progress = silent, *, must_pass: bool = True
 ) -> Report:
     """Make a version that plans and drafts with a prior of others' learning, or (None) without one, if the gate lets
     it: the home's planner plans demonstrations of its own before and after.

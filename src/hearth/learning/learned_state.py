@@ -324,12 +324,7 @@ class State:
         return found
 
     def _before(
-        self,
-        was: Rehearsal,
-        would_be: Rehearsal,
-        fresh: Sequence[Entry],
-        version: Version | None,
-        progress: Progress,
+        self, was: Rehearsal, would_be: Rehearsal, fresh: Sequence[Entry], version: Version | None, progress: Progress
     ) -> _Before:
         """Judge the old version: by its own samples, some new ones as it plans them, and those it knows that are most
         like them and planned with other tools, where harm is likeliest."""
@@ -384,12 +379,7 @@ class State:
         return promotion_gate.judge(before.scores, made.scores, groups, taught_new=is_new, fresh=others, denied=denied)
 
     def _turned_away(
-        self,
-        base: Report,
-        fresh: Sequence[Entry],
-        old: Mapping[str, str],
-        verdict: Verdict,
-        progress: Progress,
+        self, base: Report, fresh: Sequence[Entry], old: Mapping[str, str], verdict: Verdict, progress: Progress
     ) -> Report:
         """Set the batch aside and keep the old version; the owner's part is tried alone, and counts in any case."""
         reason = f"the gate refused it: {verdict.reason}"

@@ -387,11 +387,7 @@ def _demonstrations(store: Store, skill: Skill, name: str) -> list[Entry]:
         request = f"{name} {example['said']}".strip()
         plan = _with_text(plan_from_json(example["plan"]), request)
         said = Demonstration(
-            _id(name, len(examples)),
-            request,
-            plan,
-            source="owner",
-            now=dt.datetime.fromisoformat(example["now"]),
+            _id(name, len(examples)), request, plan, source="owner", now=dt.datetime.fromisoformat(example["now"])
         )
         examples.setdefault(request, Entry(said, teacher="owner"))
     return list(examples.values())

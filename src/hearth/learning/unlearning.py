@@ -30,6 +30,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from hearth.atomic_files import write_bytes
 from hearth.edge import outbox
 from hearth.errors import NotFound, RegistryError, ToolError
 from hearth.guard.egress.ledger import Ledger
@@ -396,7 +397,8 @@ def forget(state: State, found: Found, progress: Progress = silent) -> Receipt:
     state.erase()
     searched, left = _search(state.store, state.folder, texts, _said_by_nothing_held(state.store, state.folder, texts))
     receipt = _completed(state, receipt, searched, left, texts)
-    _write_receipt(state.folder, receipt)
+    path = state.folder / "receipts" / f"forgotten-{receipt.at.replace(':', '')}-{secrets.token_hex(2)}.json"
+    write_bytes(path, (json.dumps(asdict(receipt), indent=2) + "\n").encode())
     return receipt
 
 
@@ -629,10 +631,9 @@ def _said_by_nothing_held(store: Store, home: Path, needles: Sequence[bytes]) ->
     """Those texts that are no part of what is still held: a longer request may go on saying the same words, and a file
     of the owner's that is still there has its name."""
     rows = store.query(
-        "SELECT request FROM demonstration UNION ALL SELECT request FROM set_aside"
-        " UNION ALL SELECT request FROM episode UNION ALL SELECT text FROM event"
-        " UNION ALL SELECT text FROM summary_line UNION ALL SELECT subject || ' ' || relation || ' ' || value FROM fact"
-        " UNION ALL SELECT text FROM utterance"
+        "SELECT request FROM demonstration UNION ALL SELECT request FROM set_aside UNION ALL SELECT request FROM "
+        "episode UNION ALL SELECT text FROM event UNION ALL SELECT text FROM summary_line UNION ALL SELECT subject || "
+        "' ' || relation || ' ' || value FROM fact UNION ALL SELECT text FROM utterance"
     )
     files = (row["path"] for row in store.query("SELECT path FROM passage_file"))
     held = "\n".join([*(row[0] for row in rows), *(path for path in files if (home / "owner" / path).exists())])
@@ -705,15 +706,5 @@ def _completed(
     n_out = len(Ledger(state.store).holding(needles))
     if n_out:
         left = tuple(name for name in left if name != "hearth.db")
-    data = asdict(receipt)
-    data.update(weights_after=weights, held_after=held, n_held=n, searched=searched, found_in=left, disclosures=n_out)
-    return Receipt(**data)
-
-
-def _write_receipt(folder: Path, receipt: Receipt) -> Path:
-    path = folder / "receipts" / f"forgotten-{receipt.at.replace(':', '')}-{secrets.token_hex(2)}.json"
-    path.parent.mkdir(exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(asdict(receipt), indent=2) + "\n")
-    temporary.replace(path)
-    return path
+    done = replace(receipt, weights_after=weights, held_after=held, n_held=n)
+    return replace(done, searched=searched, found_in=left, disclosures=n_out)

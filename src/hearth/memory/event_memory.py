@@ -290,11 +290,7 @@ class EventMemory:
         previous = self.index.beside(ranked.slots[near])[0]
         before = np.where(previous >= 0, self.index.numbers[previous], -1).tolist()
         texts = self._texts(np.array([k for k in before if k >= 0], np.int64))
-        marks = ",".join("?" * len(numbers))
-        rows = {
-            row["number"]: row
-            for row in self._store.query(f"SELECT * FROM event WHERE number IN ({marks})", numbers)  # noqa: S608 - question marks only
-        }
+        rows = self._numbered(numbers)
         return tuple(
             Found(
                 *(row["id"], row["text"], row["kind"], parse_moment(row["at"]), row["person"]),
@@ -380,16 +376,18 @@ class EventMemory:
 
     def _texts(self, numbers: NDArray[np.int64]) -> dict[int, str]:
         """The texts of events, each with its speaker."""
-        marks = ",".join("?" * len(numbers))
-        rows = self._store.query(f"SELECT number, person, text FROM event WHERE number IN ({marks})", numbers.tolist())  # noqa: S608 - question marks only
-        return {row["number"]: f"{row['person']}: {row['text']}" if row["person"] else row["text"] for row in rows}
+        rows = self._numbered(numbers.tolist())
+        return {k: f"{row['person']}: {row['text']}" if row["person"] else row["text"] for k, row in rows.items()}
 
     def _hits(self, numbers: NDArray[np.int64], scores: NDArray[np.float32]) -> tuple[MemoryHit, ...]:
-        marks = ",".join("?" * len(numbers))
-        rows = self._store.query(f"SELECT * FROM event WHERE number IN ({marks})", [int(k) for k in numbers])  # noqa: S608 - question marks only
-        by_number = {row["number"]: row for row in rows}
+        rows = self._numbered(numbers.tolist())
         pairs = zip(numbers.tolist(), scores.tolist(), strict=True)
-        return tuple(_hit(by_number[number], score) for number, score in pairs if number in by_number)
+        return tuple(_hit(rows[number], score) for number, score in pairs if number in rows)
+
+    def _numbered(self, numbers: Sequence[int]) -> dict[int, sqlite3.Row]:
+        marks = ",".join("?" * len(numbers))
+        rows = self._store.query(f"SELECT * FROM event WHERE number IN ({marks})", numbers)  # noqa: S608 - question marks only
+        return {row["number"]: row for row in rows}
 
     def recent(self, limit: int = 20) -> tuple[MemoryHit, ...]:
         """Return the latest events, newest first."""

@@ -255,14 +255,11 @@ class Keeper:
         return len(gone), len(rows)
 
     def _whole(self, day: str) -> dict[str, tuple[list[int], list[Line], bytes]]:
-        rows = self._store.query(_OF_A_DAY, (*_around(day), day, *KEPT_KINDS))
         found: dict[str, tuple[list[int], list[Line], bytes]] = {}
-        for row in rows:
-            numbers, lines, replaced = found.get(row["label"], ([], [], b""))
-            numbers.append(row["number"])
-            for sentence in filter(None, map(str.strip, _SENTENCE.split(row["text"]))):
-                lines.append(Line(row["at"], row["id"], row["person"], sentence[:_MOST_LINE], row["vector"]))
-            found[row["label"]] = (numbers, lines, replaced + digest_of(row["id"]))
+        for row in self._store.query(_OF_A_DAY, (*_around(day), day, *KEPT_KINDS)):
+            said = filter(None, map(str.strip, _SENTENCE.split(row["text"])))
+            lines = [Line(row["at"], row["id"], row["person"], one[:_MOST_LINE], row["vector"]) for one in said]
+            _put_into(found, row, lines, digest_of(row["id"]))
         return found
 
     def _lines(self, level: Level, period: str) -> dict[str, tuple[list[int], list[Line], bytes]]:
@@ -273,10 +270,7 @@ class Keeper:
         )
         found: dict[str, tuple[list[int], list[Line], bytes]] = {}
         for row in rows:
-            numbers, lines, replaced = found.get(row["label"], ([], [], b""))
-            numbers.append(row["number"])
-            lines += lines_of(self._store, row["id"])
-            found[row["label"]] = (numbers, lines, replaced + row["replaced"])
+            _put_into(found, row, lines_of(self._store, row["id"]), row["replaced"])
         return found
 
     def _write(self, cursor: sqlite3.Cursor, summary: _Summary, said: bytes) -> list[Row]:
@@ -334,6 +328,16 @@ class Keeper:
         if n is None:
             n = self._n_documents[stem] = self._memory.n_with(stem)
         return math.log(1 + self._n_all / (1 + n)) ** 2
+
+
+def _put_into(
+    found: dict[str, tuple[list[int], list[Line], bytes]], row: sqlite3.Row, lines: Sequence[Line], replaced: bytes
+) -> None:
+    """Add an event to those of its label."""
+    numbers, before, said = found.get(row["label"], ([], [], b""))
+    numbers.append(row["number"])
+    before += lines
+    found[row["label"]] = (numbers, before, said + replaced)
 
 
 def _leave_mark(cursor: sqlite3.Cursor, gone: Sequence[int]) -> None:

@@ -19,9 +19,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from hearth.language.text.tokens import listed
 from hearth.memory.facts.fact_dates import MONTHS
 from hearth.memory.facts.fact_store import ME, Fact, FactStore, NewFact
-from hearth.memory.facts.relations import listed
 from hearth.memory.search.terms import telling_words
 from hearth.storage.database import Store
 from hearth.types import Label

@@ -54,8 +54,7 @@ _INVISIBLE = re.compile(
     "\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
 )
 _LOOKALIKES = str.maketrans(
-    "аеорсухіјѕԁһԛԝАВЕНІЈКМОРСТХЅοαεικρυΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
-    "aeopcyxijsdhqwABEHIJKMOPCTXSoaeikpuABEZHIKMNOPTYX",
+    "аеорсухіјѕԁһԛԝАВЕНІЈКМОРСТХЅοαεικρυΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "aeopcyxijsdhqwABEHIJKMOPCTXSoaeikpuABEZHIKMNOPTYX"
 )
 _BREAK = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[a-z][.!?])(?=[A-Z][a-z])|[\r\n]+|\s*\|+\s*|\t+|\s{4,}")
 _WRAP = re.compile(r"\r?\n[ \t>|]*(?=[^\s>|])")
@@ -69,13 +68,12 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 _SIGNATURES = re.compile(
-    r"\b(?:ignore|disregard|forget|override|bypass)\W+(?:\w+\W+){0,4}(?:previous|prior|above|earlier|preceding|foregoing|"
-    r"original|your)\W+(?:\w+\W+){0,3}(?:instructions?|directions?|directives?|prompts?|guidelines|programming)\b"
-    r"|<\|(?:im_start|im_end|system|user|assistant|endoftext)\|>|\[/?INST\]|<</?SYS>>|###\s*(?:system|instruction)\b"
-    r"|\b(?:system|developer|jailbreak|dan) (?:prompt|mode) (?:is|override|enabled|activated)\b"
-    r"|\b(?:your|the|its) system prompt\b"
-    r"|\b(?:note|message|notice|attention|instructions?|reminder)\W+(?:to|for)?\W*(?:\w+\W+){0,2}(?:ai|a\.i\.|llms?|"
-    r"language models?|chatbots?|ai assistants?|ai agents?)\b",
+    r"\b(?:ignore|disregard|forget|override|bypass)\W+(?:\w+\W+){0,4}(?:previous|prior|above|earlier|preceding"
+    r"|foregoing|original|your)\W+(?:\w+\W+){0,3}(?:instructions?|directions?|directives?|prompts?|guidelines"
+    r"|programming)\b|<\|(?:im_start|im_end|system|user|assistant|endoftext)\|>|\[/?INST\]|<</?SYS>>|###\s*(?:system"
+    r"|instruction)\b|\b(?:system|developer|jailbreak|dan) (?:prompt|mode) (?:is|override|enabled|activated)\b|\b"
+    r"(?:your|the|its) system prompt\b|\b(?:note|message|notice|attention|instructions?|reminder)\W+(?:to|for)?\W*"
+    r"(?:\w+\W+){0,2}(?:ai|a\.i\.|llms?|language models?|chatbots?|ai assistants?|ai agents?)\b",
     re.IGNORECASE,
 )
 """Wordings of well-known attacks; they need no head."""
@@ -173,10 +171,9 @@ _MAKES = frozenset(
     write""".split()  # noqa: SIM905 - as above
 )
 _FIRST = re.compile(
-    r"^(?:(?:please|kindly|now|then|also|next|and|first|finally|always|never|just|instead|simply|additionally|"
-    r"do not|don't|you must|you should|you need to|you will|make sure (?:to|that you)|be sure to|remember to|"
-    r"can you|could you|would you|will you|i want you to|i need you to|i would like you to|let us|let's)[\s,:]+)*"
-    r"([a-z]+)"
+    r"^(?:(?:please|kindly|now|then|also|next|and|first|finally|always|never|just|instead|simply|additionally|do not"
+    r"|don't|you must|you should|you need to|you will|make sure (?:to|that you)|be sure to|remember to|can you|could "
+    r"you|would you|will you|i want you to|i need you to|i would like you to|let us|let's)[\s,:]+)*([a-z]+)"
 )
 _SIGNS: tuple[re.Pattern[str], ...] = tuple(
     re.compile(pattern)

@@ -179,13 +179,7 @@ class Heads:
 
     @classmethod
     def of_statistics(
-        cls,
-        sums: NormalEquations,
-        mass: Floats,
-        weight_seen: float,
-        *,
-        ridge: float = 0.1,
-        fingerprint: str = "",
+        cls, sums: NormalEquations, mass: Floats, weight_seen: float, *, ridge: float = 0.1, fingerprint: str = ""
     ) -> Heads:
         """Make heads from these sums and the outputs' masses."""
         outputs, gram, moments = sums

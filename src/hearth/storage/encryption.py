@@ -247,13 +247,11 @@ def _copy(source: sqlite3.Connection, target: Path, key: str) -> None:
 
 
 def _counts(connection: sqlite3.Connection) -> dict[str, int]:
-    tables = [
-        row[0]
-        for row in connection.execute(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
-        ).fetchall()
-    ]
-    return {name: connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in tables}  # noqa: S608 - its own names
+    tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+    counts = {}
+    for (name,) in connection.execute(tables).fetchall():
+        (counts[name],) = connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()  # noqa: S608 - its own names
+    return counts
 
 
 # ── Files ─────────────────────────────────────────────────────────────────────────────────────────────────

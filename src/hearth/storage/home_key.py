@@ -104,7 +104,7 @@ def wraps_for(master: bytes, passphrase: str | None) -> tuple[tuple[_Wrap, ...],
     Raises:
         RequestError: The passphrase is too short, or no keyring keeps the secret. MissingExtraError.
     """
-    code = "-".join(_letters(secrets.token_bytes(5)) for _ in range(5))
+    code = "-".join(base64.b32encode(secrets.token_bytes(5)).decode() for _ in range(5))
     return (
         _in_keyring(master) if passphrase is None else _under_passphrase(master, passphrase),
         _Wrap(by="recovery", sealed=_seal(_of_code(code), master)),
@@ -264,11 +264,16 @@ def _read(home: Path) -> _KeyFile:
 # ── Secrets ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _under_passphrase(master: bytes, passphrase: str) -> _Wrap:
+def check_passphrase(passphrase: str) -> None:
+    """Raises: RequestError: It is too short."""
     if len(passphrase) < LEAST_PASSPHRASE:
         raise RequestError(
             f"the passphrase has {len(passphrase)} characters; take {LEAST_PASSPHRASE} or more, better four words"
         )
+
+
+def _under_passphrase(master: bytes, passphrase: str) -> _Wrap:
+    check_passphrase(passphrase)
     salt = secrets.token_bytes(16)
     return _Wrap(
         by="passphrase", salt=base64.b64encode(salt).decode(), sealed=_seal(_of_passphrase(passphrase, salt), master)
@@ -314,10 +319,6 @@ def _of_code(code: str) -> bytes:
     """The secret of a recovery code, which is 200 random bits: no slow function is needed."""
     letters = "".join(c for c in code.upper() if c.isalnum())
     return hashlib.sha256(b"hearth recovery code" + letters.encode("utf-8", "surrogatepass")).digest()
-
-
-def _letters(some: bytes) -> str:
-    return base64.b32encode(some).decode()
 
 
 def _seal(secret: bytes, data: bytes) -> str:

@@ -352,13 +352,12 @@ _START = (
     " status=NULL, value_json=NULL, value_hash=NULL, label='', fields_json='{}', error='', error_kind=''"
 )
 _END = (
-    "INSERT INTO step (place, key, finished_unix_s, status, value_json, value_hash, label, error, error_kind,"
-    " duration_ms, n_attempts, notices_json, fields_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-    " ON CONFLICT (place) DO UPDATE SET key=coalesce(nullif(excluded.key, ''), key),"
-    " finished_unix_s=excluded.finished_unix_s,"
-    " status=excluded.status, value_json=excluded.value_json, value_hash=excluded.value_hash, label=excluded.label,"
-    " error=excluded.error, error_kind=excluded.error_kind, duration_ms=excluded.duration_ms,"
-    " n_attempts=excluded.n_attempts, notices_json=excluded.notices_json, fields_json=excluded.fields_json"
+    "INSERT INTO step (place, key, finished_unix_s, status, value_json, value_hash, label, error, error_kind, "
+    "duration_ms, n_attempts, notices_json, fields_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT "
+    "(place) DO UPDATE SET key=coalesce(nullif(excluded.key, ''), key), finished_unix_s=excluded.finished_unix_s, "
+    "status=excluded.status, value_json=excluded.value_json, value_hash=excluded.value_hash, label=excluded.label, "
+    "error=excluded.error, error_kind=excluded.error_kind, duration_ms=excluded.duration_ms, "
+    "n_attempts=excluded.n_attempts, notices_json=excluded.notices_json, fields_json=excluded.fields_json"
 )
 
 

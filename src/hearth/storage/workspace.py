@@ -237,7 +237,7 @@ class Sandbox:
                     stamps["/".join((str(self.root), *parts))] = _stamp(os.fstat(handle))
                 with os.scandir(handle) as entries:
                     for entry in entries:
-                        if not _is_unicode(entry.name):
+                        if not is_unicode(entry.name):
                             continue
                         if entry.is_dir(follow_symlinks=False):
                             if is_deep:
@@ -261,7 +261,7 @@ class Sandbox:
                 with os.scandir(handle) as entries:
                     for entry in sorted(entries, key=lambda entry: entry.name):
                         path = "/".join((*parts, entry.name))
-                        if not _is_unicode(entry.name):
+                        if not is_unicode(entry.name):
                             yield path.encode(errors="replace").decode(), "a name that is no UTF-8"
                         elif entry.is_dir(follow_symlinks=False):
                             waiting.append((*parts, entry.name))
@@ -299,11 +299,9 @@ class Sandbox:
             if self.is_bare(path):
                 return None
             with faults("read", path), self.place(path_parts(path)) as place, opened(place, path) as (handle, status):
+                is_sealed = self._seal is not None and status.st_size <= N_MAX_READ_BYTES
                 digest = hashlib.sha256()
-                if self._seal is not None and status.st_size <= N_MAX_READ_BYTES:
-                    digest.update(self.content(b"".join(chunks(handle)), path))
-                    return digest.hexdigest()
-                for chunk in chunks(handle):
+                for chunk in [self.content(b"".join(chunks(handle)), path)] if is_sealed else chunks(handle):
                     digest.update(chunk)
                 return digest.hexdigest()
         except NotFound:
@@ -373,7 +371,7 @@ class Sandbox:
                 if stat.S_ISLNK(mode):
                     n_links += 1
                     target = os.readlink(part, dir_fd=handle)
-                    if target.startswith("/") or n_links > _N_MAX_LINKS or not _is_unicode(target):
+                    if target.startswith("/") or n_links > _N_MAX_LINKS or not is_unicode(target):
                         raise SandboxError(f"{shown!r} leaves the owner's folder through a symlink")
                     waiting += [(name, True) for name in reversed(target.split("/")) if name not in ("", ".")]
                 elif not waiting:
@@ -493,7 +491,7 @@ def hashed(chunks: Iterable[bytes], digest: hashlib._Hash) -> Iterator[bytes]:
         yield chunk
 
 
-def _is_unicode(name: str) -> bool:
+def is_unicode(name: str) -> bool:
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -620,17 +618,16 @@ class Folder:
         """Return the current state of a file; the content of a large one goes to the journal's folder."""
         try:
             with opened(place, path) as (handle, status):
-                identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-                mode, modified_ns = stat.S_IMODE(status.st_mode), status.st_mtime_ns
+                at = stat.S_IMODE(status.st_mode), status.st_mtime_ns, _identity(status)
                 if self._seal is not None and status.st_size <= N_MAX_READ_BYTES:
                     content = self._sandbox.content(b"".join(chunks(handle, N_MAX_READ_BYTES)), path)
-                    if len(content) > _N_MAX_ROW_BYTES:
-                        return _Before(self._keep((content,)), None, mode, modified_ns, identity)
-                    return _Before(hashlib.sha256(content).hexdigest(), content, mode, modified_ns, identity)
-                if status.st_size <= _N_MAX_ROW_BYTES:
+                elif status.st_size <= _N_MAX_ROW_BYTES:
                     content = b"".join(chunks(handle, _N_MAX_ROW_BYTES))
-                    return _Before(hashlib.sha256(content).hexdigest(), content, mode, modified_ns, identity)
-                return _Before(self._keep(chunks(handle)), None, mode, modified_ns, identity)
+                else:
+                    return _Before(self._keep(chunks(handle)), None, *at)
+                if len(content) > _N_MAX_ROW_BYTES:
+                    return _Before(self._keep((content,)), None, *at)
+                return _Before(hashlib.sha256(content).hexdigest(), content, *at)
         except NotFound:
             return _Before(None, None, 0o600, 0, None)
 
@@ -654,21 +651,12 @@ class Folder:
             os.close(folder)
 
     def _journal(self, key: str, place: Place, before: _Before, after: str | None) -> int:
+        image = (before.hash, before.content, before.mode, before.modified_ns)
         with self._store.transaction() as cursor:
             cursor.execute(
                 "INSERT INTO journal (key, path, before_hash, before, before_mode, before_modified_ns, after_hash,"
                 " n_made_folders, at_unix_s, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'active')",
-                (
-                    key,
-                    place.path,
-                    before.hash,
-                    before.content,
-                    before.mode,
-                    before.modified_ns,
-                    after,
-                    place.n_made,
-                    time.time(),
-                ),
+                (key, place.path, *image, after, place.n_made, time.time()),
             )
             return cursor.lastrowid or 0
 
@@ -899,12 +887,14 @@ class KeyedFolder:
             raise ToolError(f"cannot change {path!r}: the folder was opened without a key, for reading only")
 
 
+def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def _check_unchanged(place: Place, before: _Before, path: str) -> None:
     try:
-        status = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
+        identity = _identity(os.stat(place.name, dir_fd=place.folder, follow_symlinks=False))
     except FileNotFoundError:
         identity = None
-    else:
-        identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
     if identity != before.identity:
         raise Conflict(f"{path!r} is being changed by another program; nothing was written; try again")

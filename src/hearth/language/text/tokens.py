@@ -107,6 +107,10 @@ def listed(words: str) -> list[str]:
     return words.split()
 
 
+def word_set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 # ── Numbers in words ──────────────────────────────────────────────────────────────────────────────────────
 
 ONES = {

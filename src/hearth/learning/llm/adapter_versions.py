@@ -24,6 +24,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from hearth.atomic_files import write_bytes
 from hearth.errors import ConfigError, NotFound, PlannerError, RequestError, StoreError, StoreFullError
 from hearth.formats.edge_protocol import MAX_ADAPTER_BYTES, Profile
 from hearth.learning.llm.distillation import (
@@ -274,11 +275,7 @@ class Adapters:
 
     def versions(self) -> tuple[AdapterVersion, ...]:
         """Return all versions, oldest first. Raises: ConfigError: A record cannot be read."""
-        past = self._past()
-        return tuple(
-            AdapterVersion(number, self._of(number), read_record(self._of(number)), past[-1:] == [number])
-            for number in self._numbers()
-        )
+        return tuple(map(self.version, self._numbers()))
 
     def version(self, number: int) -> AdapterVersion:
         """Return one version. Raises: NotFound: No such version; names those there are."""
@@ -462,10 +459,7 @@ class Adapters:
             ) from None
 
     def _write(self, past: Sequence[int]) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        beside = self._folder / ".current.new"
-        beside.write_text(json.dumps({"past": list(past)}) + "\n")
-        beside.replace(self._folder / CURRENT)
+        write_bytes(self._folder / CURRENT, (json.dumps({"past": list(past)}) + "\n").encode())
 
 
 def scores(

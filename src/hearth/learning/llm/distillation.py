@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from hearth.atomic_files import write_bytes
 from hearth.errors import ConfigError, RequestError
 from hearth.formats.plan_json import plan_to_json
 from hearth.models.llm.huggingface import RECORD, grow, load, load_tokenizer, prompt_tokens, reads_tools
@@ -334,10 +335,7 @@ def read_record(folder: Path) -> LanguageRecord:
 
 def write_record(folder: Path, record: LanguageRecord) -> None:
     """Replace the record, whole or not at all."""
-    path = folder / RECORD
-    beside = path.with_suffix(".new")
-    beside.write_text(json.dumps(asdict(record), indent=1) + "\n")
-    beside.replace(path)
+    write_bytes(folder / RECORD, (json.dumps(asdict(record), indent=1) + "\n").encode())
 
 
 def data_sha256(demonstrations: Sequence[Demonstration]) -> str:

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth import patterns as re
+from hearth.language.text.tokens import word_set
 from hearth.memory.event_memory import Found
 from hearth.memory.facts.relations import KIN
 from hearth.memory.search.terms import STOP_WORDS, telling_words
@@ -48,17 +49,15 @@ LOOKED_AT = (
 """Names of a candidate's features: see `_looked_at`."""
 _TOKEN = re.compile(r"[\w'’&-]+(?:\.\d+)?|[^\w\s]")
 _SENTENCE = re.compile(r"(?:[^.!?\n]|(?<=\d)\.(?=\d))+[.!?]*")
-_EDGES = STOP_WORDS | frozenset(
-    """really just also very too then there here been being got get gets getting going go goes went has have had was
-    were i'm i've it's that's i'd i'll we're we've you're don't didn't can't yeah yes hey wow thanks thank well still
-    even ever always lot lots bit some something much many""".split()  # noqa: SIM905 - a list of words
-)
+_EDGES = STOP_WORDS | word_set("""really just also very too then there here been being got get gets getting going go
+    goes went has have had was were i'm i've it's that's i'd i'll we're we've you're don't didn't can't yeah yes hey wow
+    thanks thank well still even ever always lot lots bit some something much many""")
 _KEPT_FIRST = frozenset({"no", "not", "my", "his", "her", "their", "our", "up", "out", "off"})
-_DETERMINERS = frozenset("a an the my his her their our your some this these those".split())  # noqa: SIM905
-_PLACING = frozenset("in at to from near by around into on through across".split())  # noqa: SIM905
-_LEADING = _PLACING | frozenset("behind under on above below beside between over inside outside with".split())  # noqa: SIM905
-_PREPOSITIONS = _PLACING | frozenset("for with about of as like called named".split())  # noqa: SIM905
-_PRONOUNS = frozenset("i i'm i've i'd i'll you we we're it it's he she they me us them that that's".split())  # noqa: SIM905
+_DETERMINERS = word_set("a an the my his her their our your some this these those")
+_PLACING = word_set("in at to from near by around into on through across")
+_LEADING = _PLACING | word_set("behind under on above below beside between over inside outside with")
+_PREPOSITIONS = _PLACING | word_set("for with about of as like called named")
+_PRONOUNS = word_set("i i'm i've i'd i'll you we we're it it's he she they me us them that that's")
 _CLAUSE = _PRONOUNS | frozenset({"and", "but", "so", "because", "which", "who"})
 _VERB = re.compile(r"\w{2,}(?:ing|ed)|is|are|was|were|am|be|got|went|made|took|saw|bought|love|like|enjoy|have|had|do")
 _WHO = re.compile(r"\b(?:who|whom|whose)\b", re.I)

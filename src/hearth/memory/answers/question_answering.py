@@ -353,8 +353,7 @@ def telling_sentence(question: str, text: str) -> str:
     asked = {word[:5] for word in telling_words(question)}
     sentences = [match.group().strip() for match in _SENTENCE.finditer(text)] or [text.strip()]
     return max(
-        sentences,
-        key=lambda s: (not s.endswith("?"), len(asked & {w[:5] for w in telling_words(s)}), min(len(s), 200)),
+        sentences, key=lambda s: (not s.endswith("?"), len(asked & {w[:5] for w in telling_words(s)}), min(len(s), 200))
     )
 
 

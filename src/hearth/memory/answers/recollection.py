@@ -18,6 +18,7 @@ from functools import reduce
 from hearth import patterns as re
 from hearth.errors import NotFound
 from hearth.language.acts.questions import asked_of, believed_then, declares, said_by
+from hearth.language.text.tokens import word_set
 from hearth.memory.answers.answer_spans import WordReader, to_owner
 from hearth.memory.answers.question_answering import (
     N_EVIDENCE,
@@ -31,7 +32,7 @@ from hearth.memory.event_memory import EventMemory, Filter, Found
 from hearth.memory.facts.fact_dates import MONTHS
 from hearth.memory.facts.fact_extraction import NEVER_FOUND, statements
 from hearth.memory.facts.fact_store import ME, Fact, FactStore
-from hearth.memory.facts.relations import KIN, listed, said_of
+from hearth.memory.facts.relations import KIN, said_of
 from hearth.memory.inquiry.home_answers import HomeAnswers
 from hearth.memory.inquiry.reading.answer_reading import covered, lacks_kind
 from hearth.memory.inquiry.reading.asked_things import with_named
@@ -60,26 +61,26 @@ _PAST = re.compile(
 )
 _OWNER = re.compile(r"\s*(?:me|myself)[\s?.!]*", re.IGNORECASE)
 _MEANS: Mapping[str, frozenset[str]] = {
-    "lives in": frozenset(listed("live lives living home city town address moved")),
-    "works at": frozenset(listed("work works working job employer company office")),
-    "job": frozenset(listed("job work profession occupation living")),
-    "birthday": frozenset(listed("birthday born birth old age turn turns bday")),
-    "age": frozenset(listed("old age")),
-    "located at": frozenset(listed("located find put left keep kept stored parked hid hidden lies lie")),
-    "allergic to": frozenset(listed("allergic allergy allergies eat diet food intolerant")),
-    "diet": frozenset(listed("diet eat food vegan vegetarian cook")),
-    "avoids": frozenset(listed("avoid avoids eat drink diet food")),
-    "likes": frozenset(listed("like likes love loves enjoy enjoys preferences preference taste hobby hobbies")),
-    "dislikes": frozenset(listed("dislike dislikes hate hates like preferences preference")),
-    "prefers": frozenset(listed("prefer prefers preference preferences rather favourite like")),
-    "name": frozenset(listed("name called")),
-    "called": frozenset(listed("name called nickname call")),
-    "car": frozenset(listed("car drive vehicle")),
-    "speaks": frozenset(listed("speak speaks language languages")),
-    "habit": frozenset(listed("habit habits usually routine routines every often")),
-    "health": frozenset(listed("health condition illness disease")),
-    "from": frozenset(listed("from come hometown origin")),
-    "spouse": frozenset(listed("spouse married husband wife partner")),
+    "lives in": word_set("live lives living home city town address moved"),
+    "works at": word_set("work works working job employer company office"),
+    "job": word_set("job work profession occupation living"),
+    "birthday": word_set("birthday born birth old age turn turns bday"),
+    "age": word_set("old age"),
+    "located at": word_set("located find put left keep kept stored parked hid hidden lies lie"),
+    "allergic to": word_set("allergic allergy allergies eat diet food intolerant"),
+    "diet": word_set("diet eat food vegan vegetarian cook"),
+    "avoids": word_set("avoid avoids eat drink diet food"),
+    "likes": word_set("like likes love loves enjoy enjoys preferences preference taste hobby hobbies"),
+    "dislikes": word_set("dislike dislikes hate hates like preferences preference"),
+    "prefers": word_set("prefer prefers preference preferences rather favourite like"),
+    "name": word_set("name called"),
+    "called": word_set("name called nickname call"),
+    "car": word_set("car drive vehicle"),
+    "speaks": word_set("speak speaks language languages"),
+    "habit": word_set("habit habits usually routine routines every often"),
+    "health": word_set("health condition illness disease"),
+    "from": word_set("from come hometown origin"),
+    "spouse": word_set("spouse married husband wife partner"),
 }
 """Words that ask for a relation, besides its own."""
 UNREAD = 0.7
@@ -91,11 +92,7 @@ class Recollection:
     """A `protocols.Memory` over facts and events."""
 
     def __init__(
-        self,
-        events: EventMemory,
-        facts: FactStore,
-        reader: WordReader | None = None,
-        home: HomeAnswers | None = None,
+        self, events: EventMemory, facts: FactStore, reader: WordReader | None = None, home: HomeAnswers | None = None
     ) -> None:
         """Join the events and facts of a home, and the things in its folder.
 
@@ -127,12 +124,7 @@ class Recollection:
         self._facts.erase([fact.id for fact in self._facts.from_event(id) if fact.events == (id,)])
 
     def search(
-        self,
-        query: str,
-        *,
-        limit: int = 5,
-        now: dt.datetime | None = None,
-        where: Filter | None = None,
+        self, query: str, *, limit: int = 5, now: dt.datetime | None = None, where: Filter | None = None
     ) -> tuple[MemoryHit, ...]:
         """Find facts, then events; best first."""
         facts = self.facts_for(query)[: min(limit, N_MAX_FACTS)] if where is None else ()
@@ -334,12 +326,10 @@ class Recollection:
         return {fact.relation: fact.value.casefold() for fact in relatives}
 
 
-_ASKING = frozenset(
-    listed("remember know tell told say said find look search mention mentioned much many long thing things")
-)
+_ASKING = word_set("remember know tell told say said find look search mention mentioned much many long thing things")
 
 
-_RELATING = frozenset(listed("like called name")).union(*_MEANS.values())
+_RELATING = word_set("like called name").union(*_MEANS.values())
 
 
 def _asked(query: str) -> list[str]:

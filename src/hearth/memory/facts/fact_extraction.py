@@ -90,19 +90,17 @@ _TELLS = re.compile(
     re.I,
 )
 _OPENERS = re.compile(
-    r"(?:(?:please )?(?:remember|note|keep in mind|bear in mind|know|be aware)(?: that|:)"
-    r"|(?:please )?don't forget(?: that|:)"
-    r"|(?:please )?do not forget(?: that|:)|remind me that|for (?:the record|your information),?|fyi[:,]?|by the way,?|"
-    r"just so you know,?|you should know(?: that)?,?|(?:hey|hi|hello|ok|okay|oh|well|so|also|and|but|actually|honestly|"
-    r"anyway|please|yes|no|look|listen|hearth)\b[,!]?|to be clear,?|in fact,?|as you know,?|i (?:want|need) you to know"
-    r"(?: that)?|did i mention that|turns out(?: that)?|it turns out(?: that)?|the truth is(?: that)?|from now on,?|"
-    r"personally,?|generally,?|in general,?)\s+",
+    r"(?:(?:please )?(?:remember|note|keep in mind|bear in mind|know|be aware)(?: that|:)|(?:please )?don't forget(?: "
+    r"that|:)|(?:please )?do not forget(?: that|:)|remind me that|for (?:the record|your information),?|fyi[:,]?|by "
+    r"the way,?|just so you know,?|you should know(?: that)?,?|(?:hey|hi|hello|ok|okay|oh|well|so|also|and|but|actually"
+    r"|honestly|anyway|please|yes|no|look|listen|hearth)\b[,!]?|to be clear,?|in fact,?|as you know,?|i (?:want|need) "
+    r"you to know(?: that)?|did i mention that|turns out(?: that)?|it turns out(?: that)?|the truth is(?: that)?|from "
+    r"now on,?|personally,?|generally,?|in general,?)\s+",
     re.I,
 )
 _HEDGES = re.compile(
-    r"(?:(?:i|we) (?:think|guess|believe|suppose|reckon|seem to remember|am pretty sure|am fairly sure)(?: that)?"
-    r"|maybe|"
-    r"perhaps|probably|possibly|i might be wrong,? but)\b,?\s+",
+    r"(?:(?:i|we) (?:think|guess|believe|suppose|reckon|seem to remember|am pretty sure|am fairly sure)(?: that)?|maybe"
+    r"|perhaps|probably|possibly|i might be wrong,? but)\b,?\s+",
     re.I,
 )
 _SURE = re.compile(r"(?:i|we) (?:know|am sure|am certain|must say|have to say)(?: that)?\s+", re.I)
@@ -316,28 +314,24 @@ _HE = re.compile(r"(?:he|she|they)\s+", re.I)
 _MY_KIN = re.compile(rf"(?i:my|our) {OLDER}(?P<kin>(?i:{KIN_WORDS}))(?:,? (?P<name>{NAME}),?)? (?=[a-z])")
 _SOMEONE = re.compile(rf"(?P<name>{NAME}|(?i:mum|mom|dad|mama|papa|grandma|grandpa|granny)) (?=[a-z])")
 _CALL_ME = re.compile(
-    rf"(?i:(?:(?:my )?(?:people|everyone|everybody|friends|colleagues|they|you can"
-    rf"|you may) )?(?:all )?(?:just )?calls? me) "
-    rf"(?P<name>{NAME})(?i: instead| please| from now on)?"
+    r"(?i:(?:(?:my )?(?:people|everyone|everybody|friends|colleagues|they|you can|you may) )?(?:all )?(?:just )?calls? "
+    rf"me) (?P<name>{NAME})(?i: instead| please| from now on)?"
 )
 _IS_MY = re.compile(rf"(?P<name>{NAME}) is (?i:my|our) {OLDER}(?P<kin>(?i:{KIN_WORDS}))")
 _MY_IS = re.compile(
-    rf"(?i:my|our) {OLDER}(?P<kin>(?i:{KIN_PLURALS}|{KIN_WORDS}|(?:{PET_WORDS})s?))(?:'s names?|s' names)? "
-    r"(?:is|are)(?: called| named)? "
-    rf"(?P<names>{NAME}(?:(?:, (?:and )?| and ){NAME})*)"
+    rf"(?i:my|our) {OLDER}(?P<kin>(?i:{KIN_PLURALS}|{KIN_WORDS}|(?:{PET_WORDS})s?))(?:'s names?|s' names)? (?:is|are)"
+    rf"(?: called| named)? (?P<names>{NAME}(?:(?:, (?:and )?| and ){NAME})*)"
 )
 _ATTRIBUTE = re.compile(
-    rf"(?P<owner>(?i:my|our|his|her|their)|(?i:the)(?= [a-z -]*(?:code|password|pin|combination) is )|(?:(?i:my"
-    rf"|our) {OLDER}(?i:{KIN_WORDS})(?:,? {NAME})?|{NAME}|(?i:mum|mom|dad"
-    rf"|grandma|"
-    rf"grandpa))'s?) (?P<what>[a-z][a-z -]{{2,40}}?) (?:is|are|=|falls|is always|is now|is still) (?:on |still |now )?"
-    rf"(?:spelled |spelt |written |called )?(?P<value>.+)"
+    r"(?P<owner>(?i:my|our|his|her|their)|(?i:the)(?= [a-z -]*(?:code|password|pin|combination) is )|(?:(?i:my|our) "
+    rf"{OLDER}(?i:{KIN_WORDS})(?:,? {NAME})?|{NAME}|(?i:mum|mom|dad|grandma|grandpa))'s?) "
+    r"(?P<what>[a-z][a-z -]{2,40}?) (?:is|are|=|falls|is always|is now|is still) (?:on |still |now )?(?:spelled |spelt "
+    r"|written |called )?(?P<value>.+)"
 )
 _HABIT_FIRST = re.compile(rf"(?P<when>{WHEN}),? (?:i|we) (?:always |usually |often )*(?P<what>[a-z].+)", re.I)
 _BARE_VERB = re.compile(
     r"(?:lives?|works?|likes?|loves?|hates?|enjoys?|prefers?|study|studies|speaks?|am|is|have|has|avoids?|dislikes?"
-    r"|refuses?|"
-    r"drives?|do not|does not|can not|never)\b",
+    r"|refuses?|drives?|do not|does not|can not|never)\b",
     re.I,
 )
 

@@ -9,23 +9,14 @@ was trained on what they read did no better.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from hearth import patterns as re
+from hearth.language.text.tokens import word_set
 from hearth.memory.facts.fact_dates import birthday_said, birthday_text, since_said, year_of_birth
 from hearth.memory.facts.fact_store import ME
-from hearth.memory.facts.relations import (
-    CONDITIONS,
-    DIETS,
-    JOBS,
-    KIN,
-    MAKES,
-    NATIONALITIES,
-    PETS,
-    PLURALS,
-    listed,
-)
+from hearth.memory.facts.relations import CONDITIONS, DIETS, JOBS, KIN, MAKES, NATIONALITIES, PETS, PLURALS
 
 # ── Names and days ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -38,13 +29,11 @@ KIN_WORDS = "|".join(sorted((re.escape(word) for word in KIN), key=len, reverse=
 KIN_PLURALS = "|".join(sorted((re.escape(word) for word in PLURALS), key=len, reverse=True))
 PET_WORDS = "|".join(sorted(PETS))
 OLDER = r"(?:(?:older|younger|elder|big|little|eldest|youngest|oldest|new|old|dear|only|second|late) )?"
-NOT_NAMES = NATIONALITIES | frozenset(
-    listed(
-        "i the this that these those it there here he she they we you my our your his her a an monday tuesday "
-        "wednesday thursday friday saturday sunday january february march april may june july august september "
-        "october november december today tomorrow everything something nothing everyone someone nobody dinner "
-        "lunch breakfast christmas easter when what who and but so then now please not every all some any if"
-    )
+NOT_NAMES = NATIONALITIES | word_set(
+    "i the this that these those it there here he she they we you my our your his her a an monday tuesday "
+    "wednesday thursday friday saturday sunday january february march april may june july august september "
+    "october november december today tomorrow everything something nothing everyone someone nobody dinner "
+    "lunch breakfast christmas easter when what who and but so then now please not every all some any if"
 )
 DAYS = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 
@@ -99,25 +88,21 @@ class Subject:
 # ── Verbs ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 ADVERBS = (
-    r"(?:(?:really|absolutely|also|just|still|always|actually|currently|now|truly|simply|strongly|generally"
-    r"|usually|particularly|especially|totally|recently|finally|both|all|mostly|only|personally|definitely"
-    r"|certainly|quite|very much|deeply|rather|already|greatly|exclusively|mainly|typically|genuinely"
-    r"|thoroughly) )*"
+    r"(?:(?:really|absolutely|also|just|still|always|actually|currently|now|truly|simply|strongly|generally|usually"
+    r"|particularly|especially|totally|recently|finally|both|all|mostly|only|personally|definitely|certainly|quite"
+    r"|very much|deeply|rather|already|greatly|exclusively|mainly|typically|genuinely|thoroughly) )*"
 )
 WHEN = (
     rf"(?:(?:every|each) (?:other |second )?(?:{DAYS}|day|morning|afternoon|evening|night|week|weekend|month|year"
-    rf"|summer|"
-    rf"winter|spring|autumn)|(?:on )?{DAYS}s(?: and {DAYS}s)?(?: (?:mornings?|evenings?|afternoons?))?|on {DAYS} "
-    r"(?:mornings|evenings|afternoons)|in the (?:mornings?|evenings?|afternoons?)|(?:at|on|during) (?:the )?weekends|"
-    r"on weekdays|once a (?:week|month|year)|twice a (?:week|month|year))"
+    rf"|summer|winter|spring|autumn)|(?:on )?{DAYS}s(?: and {DAYS}s)?(?: (?:mornings?|evenings?|afternoons?))?|on "
+    rf"{DAYS} (?:mornings|evenings|afternoons)|in the (?:mornings?|evenings?|afternoons?)|(?:at|on|during) (?:the "
+    r")?weekends|on weekdays|once a (?:week|month|year)|twice a (?:week|month|year))"
 )
 _HABIT_LAST = re.compile(rf"(?P<what>[a-z].+?) (?P<when>{WHEN}\b.*)", re.I)
 NO_HABIT = re.compile(
     r"(?:never|remember|forget|am|are|is|was|were|have to|had|need|want|would|will|can|could|do|does|did|should|must"
-    r"|might|like|love|hate|"
-    r"prefer|think|know|feel|see|went|was|have been|got|made|took|put|left)\b|\w+ed\b|have (?:a|an|two|three"
-    r"|my) (?:meeting|"
-    r"call|appointment|party)",
+    r"|might|like|love|hate|prefer|think|know|feel|see|went|was|have been|got|made|took|put|left)\b|\w+ed\b|have (?:a"
+    r"|an|two|three|my) (?:meeting|call|appointment|party)",
     re.I,
 )
 PLACE = (
@@ -128,19 +113,15 @@ THING = re.compile(
     rf"(?P<where>{PLACE} .+)"
 )
 _PUT = re.compile(
-    rf"(?:(?:have )?(?:put|left|parked|stored|hid|hidden|placed|locked)|keep|store) (?:the|my"
-    rf"|our) (?P<what>[a-z][\w -]{{1,40}}?) "
-    rf"(?P<where>{PLACE} .+)"
+    r"(?:(?:have )?(?:put|left|parked|stored|hid|hidden|placed|locked)|keep|store) (?:the|my|our) "
+    rf"(?P<what>[a-z][\w -]{{1,40}}?) (?P<where>{PLACE} .+)"
 )
-_NO_THING = frozenset(
-    listed(
-        "meeting film movie weather train flight call party event appointment lecture concert problem answer "
-        "question report language mail email message bus dinner lunch breakfast game match show class lesson exam "
-        "interview deadline delivery package parcel point reason difference same focus blame world sun moon head "
-        "mind heart eyes food soup office kids children guests people team trip holiday conference document text "
-        "book story song voice price rest idea news phone weekend wedding funeral birthday visit session course "
-        "plan project work job money"
-    )
+_NO_THING = word_set(
+    "meeting film movie weather train flight call party event appointment lecture concert problem answer question "
+    "report language mail email message bus dinner lunch breakfast game match show class lesson exam interview "
+    "deadline delivery package parcel point reason difference same focus blame world sun moon head mind heart eyes "
+    "food soup office kids children guests people team trip holiday conference document text book story song voice "
+    "price rest idea news phone weekend wedding funeral birthday visit session course plan project work job money"
 )
 _DEFINITE = re.compile(
     rf"{PLACE} (?:(?:the|my|our|his|her|a|an|level|room|floor|shelf|drawer|number|box|cupboard|row|bay) |[A-Z]\w+'s )",
@@ -148,35 +129,29 @@ _DEFINITE = re.compile(
 )
 _TIME_TAIL = re.compile(
     r",? (?:(?:since|in|from|until|till) (?:(?:january|february|march|april|may|june|july|august|september|october"
-    r"|november|"
-    r"december)(?: \d{4})?|(?:19|20)\d\d|last \w+|i was \w+|childhood|then)|last (?:year|month|week|summer|winter"
-    r"|spring|autumn)|"
-    r"(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|\d{1,3}) (?:day|week|month|year)s? ago|yesterday|today"
-    r"|tonight|"
-    r"tomorrow|recently|lately|now|already|for (?:an?|one|two|three|four|five|six|seven|eight|nine|ten|\d{1,3}) "
-    r"(?:day|week|month|year)s|this (?:week|month|year|spring|summer|autumn|winter)|these days|at the moment|right now|"
-    r"any ?more|any longer|instead|please|too|as well|a lot|very much|so much|though|again|not in .+)$",
+    r"|november|december)(?: \d{4})?|(?:19|20)\d\d|last \w+|i was \w+|childhood|then)|last (?:year|month|week|summer"
+    r"|winter|spring|autumn)|(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|\d{1,3}) (?:day|week|month"
+    r"|year)s? ago|yesterday|today|tonight|tomorrow|recently|lately|now|already|for (?:an?|one|two|three|four|five|six"
+    r"|seven|eight|nine|ten|\d{1,3}) (?:day|week|month|year)s|this (?:week|month|year|spring|summer|autumn|winter)"
+    r"|these days|at the moment|right now|any ?more|any longer|instead|please|too|as well|a lot|very much|so much"
+    r"|though|again|not in .+)$",
     re.I,
 )
 _BOUNDARY = re.compile(
     r"[,;:!()\[\]…]|\.(?=\s|$)|\s[-–—]\s|\s(?:but|because|so that|since (?:it|i|they|he|she|that|this)|when|while"
-    r"|though|although|"
-    r"which|who|unless|until i|as (?:i|it|they|we|he|she)\b|and (?:i|my|we|our|he|she|they|it|that)\b|due to"
-    r"|for (?:its|their|"
-    r"health|ethical|religious)\b)",
+    r"|though|although|which|who|unless|until i|as (?:i|it|they|we|he|she)\b|and (?:i|my|we|our|he|she|they|it|that)\b"
+    r"|due to|for (?:its|their|health|ethical|religious)\b)",
     re.I,
 )
 ARTICLE = re.compile(r"(?:the|a|an|some|any|all|my|our)\s+", re.I)
 _NO_OBJECT = re.compile(
-    r"(?:it|that|this|them|those|these|you|me|him|her|us|your|what|how|when|where|why|which|who|if|the|there"
-    r"|to (?:be|have to|"
-    r"see if)|one)\b",
+    r"(?:it|that|this|them|those|these|you|me|him|her|us|your|what|how|when|where|why|which|who|if|the|there|to (?:be"
+    r"|have to|see if)|one)\b",
     re.I,
 )
 _CONSUME = (
     r"(?:eat|drink|smoke|use|watch|wear|read|listen to|play|buy|fly|drive|take|travel by|cook with|consume|ride|do"
-    r"|visit|"
-    r"shop at|go to|stay in|stay at|book|order|touch|tolerate|handle|support)"
+    r"|visit|shop at|go to|stay in|stay at|book|order|touch|tolerate|handle|support)"
 )
 _EATING = r"(?:eating|drinking|smoking|using|watching|wearing|reading|listening to|playing|buying|taking|consuming)"
 _GENERIC = re.compile(
@@ -189,144 +164,121 @@ _JOB = r"(?:a|an|the) (?P<job>(?:[\w-]+ ){0,3}?[\w-]+)(?: (?:at|for|with|in) (?P
 _ORG = re.compile(
     r"[A-ZÀ-ÞŠŽ0-9]|(?:the |a |an |our )?(?:[\w-]+ ){0,3}(?:library|hospital|school|university|college|bank|council"
     r"|company|museum|court|"
-    r"ministry|police|shop|bakery|clinic|restaurant|hotel|factory|airport|post office|theatre|nursery|farm|pharmacy)\b",
+    r"ministry|police|shop|bakery|clinic|restaurant|hotel|factory|airport|post office|theatre|nursery|farm|pharmacy)\b"
 )
 _LANGUAGE = re.compile(r"(?:(?:a little|a bit of|some|fluent|basic|good) )?[A-Z]\w+", 0)
 
+_CASED = frozenset({"lives in", "works at", "studies", "studies at", "spouse", "partner", "called", "name", "speaks"})
+_CASED |= {"from", "pet"}
+"""Relations whose values are told by their capitals."""
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(rf"{ADVERBS}{pattern}", flags), relation)
-    for pattern, relation, flags in (
+    (re.compile(rf"{ADVERBS}{pattern}", 0 if relation in _CASED else re.I), relation)
+    for pattern, relation in (
         (
             r"(?:live|lives|am living|is living|are living|(?:have|has) been living|(?:have|has) lived(?=.* (?:since"
             r"|for) )) in (?P<v>[A-ZÀ-ÞŠŽ].*)",
             "lives in",
-            0,
         ),
         (
-            rf"(?:have |has )?{ADVERBS}(?:moved"
-            rf"|relocated)(?: here)?(?: from (?P<from>{NAME}))? to (?P<v>[A-ZÀ-ÞŠŽ].*)",
+            rf"(?:have |has )?{ADVERBS}(?:moved|relocated)(?: here)?(?: from (?P<from>{NAME}))? to (?P<v>[A-ZÀ-ÞŠŽ].*)",
             "lives in",
-            0,
         ),
         (
             r"(?:work|works|am working|is working|(?:have|has) been working|(?:have "
             r"|has )?(?:just )?started(?: working)?(?: a job)?) (?:at|for) (?P<v>.+)",
             "works at",
-            0,
         ),
-        (rf"(?:work|works|am working|is working) as {_JOB}", "job", re.I),
-        (rf"(?:am|is|are|have become|became) {_JOB}", "is a", re.I),
-        (r"(?:study|studies|am studying|is studying) (?P<v>[a-zA-Z ]+?)(?: at (?P<org>[A-Z].+))?", "studies", 0),
-        (r"(?:study|studies) at (?P<v>[A-Z].+)", "studies at", 0),
-        (rf"(?:am|is|are|got|have been|has been) married to (?P<v>{NAME})", "spouse", 0),
-        (rf"(?:am|is) engaged to (?P<v>{NAME})", "partner", 0),
-        (rf"go(?:es)? by (?P<v>{NAME})", "called", 0),
-        (rf"(?:am|is|are) called (?P<v>{NAME})|am (?P<v2>[A-Z]\w+ [A-Z]\w+)", "name", 0),
+        (rf"(?:work|works|am working|is working) as {_JOB}", "job"),
+        (rf"(?:am|is|are|have become|became) {_JOB}", "is a"),
+        (r"(?:study|studies|am studying|is studying) (?P<v>[a-zA-Z ]+?)(?: at (?P<org>[A-Z].+))?", "studies"),
+        (r"(?:study|studies) at (?P<v>[A-Z].+)", "studies at"),
+        (rf"(?:am|is|are|got|have been|has been) married to (?P<v>{NAME})", "spouse"),
+        (rf"(?:am|is) engaged to (?P<v>{NAME})", "partner"),
+        (rf"go(?:es)? by (?P<v>{NAME})", "called"),
+        (rf"(?:am|is|are) called (?P<v>{NAME})|am (?P<v2>[A-Z]\w+ [A-Z]\w+)", "name"),
         (
             r"(?:(?:am|is|are) (?:\w+ly )?allergic|(?:have|has|suffer from|suffers from) (?:an? )?(?:\w+ )?"
             r"(?:allergy|intolerance|allergies)) to (?P<v>.+)",
             "allergic to",
-            re.I,
         ),
         (
             r"(?:have|has|suffer from|suffers from) (?:an? )?(?:(?:severe|bad|strong|mild"
             r"|serious) )?(?P<v>\w+) (?:allergy|intolerance)",
             "allergic to",
-            re.I,
         ),
-        (r"(?:am|is|are) (?P<v>\w+)[ -]intolerant", "allergic to", re.I),
+        (r"(?:am|is|are) (?P<v>\w+)[ -]intolerant", "allergic to"),
         (
             r"(?:like|likes|love|loves|enjoy|enjoys|adore|adores|have always loved|cherish|value|values|appreciate"
             rf"|appreciates|(?:am|is|are) {ADVERBS}(?:fond of|into|keen on|crazy about|passionate about|(?:a "
             r"|an )?(?:\w+ )?(?:fan|lover|admirer|enthusiast) of)|have (?:a|an) (?:\w+ )?(?:passion|love|soft spot"
             r"|weakness) for) (?P<v>.+)",
             "likes",
-            re.I,
         ),
         (
             r"(?:dislike|dislikes|hate|hates|detest|detests|loathe|loathes|despise|despises|can not (?:stand|bear"
-            rf"|abide)|(?:am|is|are) not {ADVERBS}(?:fond of|into|keen on|(?:a |an )?(?:\w+ )?fan of|interested in)"
-            r"|(?:have|has) (?:a|an) (?:\w+ )?(?:aversion to|dislike of|dislike for|hatred of|distaste for|fear of"
-            r"|phobia of)|(?:am|is|are) (?:(?:not comfortable|uncomfortable) with|averse to|bored by"
-            r"|(?:afraid|scared|terrified|tired) of)|have no interest in"
-            r"|(?:do|does) not (?:\w+ly )?(?:like|enjoy|care for|love|appreciate)"
-            r") (?P<v>.+)",
+            rf"|abide)|(?:am|is|are) not {ADVERBS}(?:fond of|into|keen on|(?:a |an )?(?:\w+ )?fan of|interested in)|"
+            r"(?:have|has) (?:a|an) (?:\w+ )?(?:aversion to|dislike of|dislike for|hatred of|distaste for|fear of"
+            r"|phobia of)|(?:am|is|are) (?:(?:not comfortable|uncomfortable) with|averse to|bored by|(?:afraid|scared"
+            r"|terrified|tired) of)|have no interest in|(?:do|does) not (?:\w+ly )?(?:like|enjoy|care for|love"
+            r"|appreciate)) (?P<v>.+)",
             "dislikes",
-            re.I,
         ),
         (
-            r"(?:avoid|avoids|try to avoid|tries to avoid|am trying to avoid|stay away from|steer clear of"
-            rf"|abstain from|shun|tends? to avoid|boycotts?"
-            rf"|(?:never|(?:do|does|will|can) not(?: ever)?|refuse to|refuses to) {_CONSUME}"
-            r") (?P<v>.+)",
+            r"(?:avoid|avoids|try to avoid|tries to avoid|am trying to avoid|stay away from|steer clear of|abstain from"
+            r"|shun|tends? to avoid|boycotts?|(?:never|(?:do|does|will|can) not(?: ever)?|refuse to|refuses to) "
+            rf"{_CONSUME}) (?P<v>.+)",
             "avoids",
-            re.I,
         ),
-        (r"(?:never|(?:do|does) not) (?P<v>smoke|drive|fly|drink|gamble|ski)", "avoids", re.I),
-        (r"(?:refuse|refuses) to (?P<v>.+)", "avoids", re.I),
+        (r"(?:never|(?:do|does) not) (?P<v>smoke|drive|fly|drink|gamble|ski)", "avoids"),
+        (r"(?:refuse|refuses) to (?P<v>.+)", "avoids"),
         (
-            r"(?:find|finds) (?P<v>.+?) (?:too )?(?:boring|annoying|tedious|disgusting|stressful|overwhelming"
-            r"|dull)",
+            r"(?:find|finds) (?P<v>.+?) (?:too )?(?:boring|annoying|tedious|disgusting|stressful|overwhelming|dull)",
             "dislikes",
-            re.I,
         ),
         (
             r"(?:prefer|prefers|favou?r|favou?rs|(?:have|has) (?:a|an) (?:\w+ )?preference for|stick to|opt for"
             r"|go for) (?P<v>.+)",
             "prefers",
-            re.I,
         ),
         (
             r"(?:only|exclusively|always) (?P<v>(?:eat|drink|read|watch|use|buy|listen to|wear|travel by|stay in|fly"
             r"|play|drive) .+)",
             "prefers",
-            re.I,
         ),
-        (r"would (?:rather|sooner) (?P<v>(?!not )\w+ .+ than .+)", "prefers", re.I),
+        (r"would (?:rather|sooner) (?P<v>(?!not )\w+ .+ than .+)", "prefers"),
         (
             r"(?:am|is|are|have gone|went|keep|keeps|eat|eats|follow|follows|stick to|adhere to|am on"
             r"|live) (?:on )?(?:an? )?(?:(?:strict|lifelong|devout|committed|mostly|fully) )*(?P<v>[\w-]+)(?: diet)?",
             "diet",
-            re.I,
         ),
-        (r"(?:speak|speaks) (?P<v>.+)", "speaks", 0),
-        (r"(?:am|come|comes) (?:originally )?from (?P<v>[A-Z].+)", "from", 0),
+        (r"(?:speak|speaks) (?P<v>.+)", "speaks"),
+        (r"(?:am|come|comes) (?:originally )?from (?P<v>[A-Z].+)", "from"),
         (
             r"(?:have|has|suffer from|suffers from|have been diagnosed with) (?:an? )?(?P<v>(?:type [12] )?\w+)",
             "health",
-            re.I,
         ),
-        (r"(?:am|is) (?P<v>\d{1,3}) years old|am (?P<v2>\d{1,3})", "age", re.I),
-        (r"(?:was|were|am|is) born (?P<v>.+)", "birthday", re.I),
+        (r"(?:am|is) (?P<v>\d{1,3}) years old|am (?P<v2>\d{1,3})", "age"),
+        (r"(?:was|were|am|is) born (?P<v>.+)", "birthday"),
         (
             r"(?:turn|turns|will turn|will be|am turning|is turning) (?P<age>\d{1,3}) (?P<v>(?:on|this|next) .+)",
             "birthday",
-            re.I,
         ),
         (
-            rf"(?:have|has|got|own|owns|adopted|have got|have adopted) (?:a|an|one|two|three|four"
-            rf"|\d) (?:\w+ )?(?P<pet>(?i:{PET_WORDS}))s?(?:,| called| named|, called"
-            rf"|, named)+ (?P<v>{NAME}(?:(?:, (?:and )?| and ){NAME})*)",
+            r"(?:have|has|got|own|owns|adopted|have got|have adopted) (?:a|an|one|two|three|four|\d) (?:\w+ )?(?P<pet>"
+            rf"(?i:{PET_WORDS}))s?(?:,| called| named|, called|, named)+ (?P<v>{NAME}(?:(?:, (?:and )?| and ){NAME})*)",
             "pet",
-            0,
         ),
         (
             r"(?:drive|drives|own|owns|have|has|bought|have bought|have got|got|sold) (?:the|a|an|my|our) (?P<v>.+)",
             "car",
-            re.I,
         ),
         (
             r"(?:(?:takes?|am|wears?) (?:a )?size (?P<v>[\w.½]+) (?:in|for) "
             r"|wears? (?:a )?size (?P<v2>[\w.½]+) ?)(?P<what>[a-z]+)",
             "size",
-            re.I,
         ),
-        (
-            r"(?:am|is) (?P<v>\d[\d.,]*\s?(?:m|cm|metres?|meters?|feet|ft)(?: \d+\s?(?:in|inches|cm)?)?) tall",
-            "height",
-            re.I,
-        ),
-        (r"weighs? (?P<v>\d[\d.,]*\s?(?:kg|kilos?|lbs?|pounds|stone))", "weight", re.I),
+        (r"(?:am|is) (?P<v>\d[\d.,]*\s?(?:m|cm|metres?|meters?|feet|ft)(?: \d+\s?(?:in|inches|cm)?)?) tall", "height"),
+        (r"weighs? (?P<v>\d[\d.,]*\s?(?:kg|kilos?|lbs?|pounds|stone))", "weight"),
     )
 )
 _STOPPED = re.compile(r"(?:(?:have|has) )?(?:stopped|quit|given up|gave up|cut out) (?P<what>.+)", re.I)
@@ -356,7 +308,7 @@ def _object(value: str) -> str:
     if _NO_OBJECT.match(value) and not _GENERIC.match(value):
         return ""
     value = re.sub(r"^(?:to|doing|going for|eating|having) (?=\w)", "", value) if value.startswith("to ") else value
-    value = ARTICLE.sub("", value, count=1) if ARTICLE.match(value) else value
+    value = _without_article(value)
     return value if 0 < len(value.split()) <= MAX_VALUE_WORDS else ""
 
 
@@ -447,45 +399,29 @@ class _Match:
 
 def _of_rule(match: _Match) -> Iterator[Read]:
     """Read the facts of a match, by the form that the value of its relation has."""
-    return _FORMS.get(match.relation, _plain)(match)
+    if (form := _FORMS.get(match.relation)) is not None:
+        yield from form(match)
+        return
+    for value in _VALUES.get(match.relation, _trimmed)(match.value):
+        if value:
+            yield Read(match.who, match.relation, value)
 
 
-def _plain(match: _Match) -> Iterator[Read]:
-    if value := trimmed(match.value):
-        yield Read(match.who, match.relation, value)
+def _trimmed(said: str) -> list[str]:
+    return [trimmed(said)]
 
 
-def _taste(match: _Match) -> Iterator[Read]:
-    if value := _object(match.value):
-        yield Read(match.who, match.relation, value)
-
-
-def _preference(match: _Match) -> Iterator[Read]:
-    value = trimmed(match.value)
-    if value and not _NO_OBJECT.match(value) and len(value.split()) <= 14:
-        yield Read(match.who, match.relation, value)
-
-
-def _allergies(match: _Match) -> Iterator[Read]:
-    for thing in names_listed(trimmed(match.value)):
-        if _object(thing):
-            yield Read(match.who, match.relation, thing)
-
-
-def _diet(match: _Match) -> Iterator[Read]:
-    value = match.value
-    if value.casefold() in DIETS or value.casefold().removesuffix("s") in DIETS:
-        yield Read(match.who, match.relation, value)
-
-
-def _condition(match: _Match) -> Iterator[Read]:
-    if match.value.casefold().split()[-1] in CONDITIONS:
-        yield Read(match.who, match.relation, match.value)
-
-
-def _organisation(match: _Match) -> Iterator[Read]:
-    if (place := trimmed(match.value)) and _ORG.match(place):
-        yield Read(match.who, match.relation, _without_article(place))
+_VALUES: Mapping[str, Callable[[str], Iterable[str]]] = {
+    **dict.fromkeys(("likes", "dislikes", "avoids"), lambda said: [_object(said)]),
+    "prefers": lambda said: [v for v in [trimmed(said)] if not _NO_OBJECT.match(v) and len(v.split()) <= 14],
+    "allergic to": lambda said: filter(_object, names_listed(trimmed(said))),
+    "diet": lambda said: [said] if {said.casefold(), said.casefold().removesuffix("s")} & DIETS else [],
+    "health": lambda said: [said] if said.casefold().split()[-1] in CONDITIONS else [],
+    "works at": lambda said: [_without_article(place) for place in [trimmed(said)] if _ORG.match(place)],
+    "speaks": lambda said: filter(_LANGUAGE.fullmatch, names_listed(trimmed(said))),
+    "age": lambda said: [said] if 0 < int(said) < 125 else [],
+}
+"""Relation → the values that its words give; others are taken as they stand."""
 
 
 def _studies(match: _Match) -> Iterator[Read]:
@@ -500,12 +436,6 @@ def _home(match: _Match) -> Iterator[Read]:
         if left := match.part("from"):
             yield Read(match.who, match.relation, left, is_over=True)
         yield Read(match.who, match.relation, place)
-
-
-def _languages(match: _Match) -> Iterator[Read]:
-    for language in names_listed(trimmed(match.value)):
-        if _LANGUAGE.fullmatch(language):
-            yield Read(match.who, match.relation, language)
 
 
 def _pets(match: _Match) -> Iterator[Read]:
@@ -525,11 +455,6 @@ def _size(match: _Match) -> Iterator[Read]:
 
 def _spouse(match: _Match) -> Iterator[Read]:
     yield Read(match.who, match.relation, match.known.person(match.value))
-
-
-def _age(match: _Match) -> Iterator[Read]:
-    if 0 < int(match.value) < 125:
-        yield Read(match.who, match.relation, match.value)
 
 
 def _name(match: _Match) -> Iterator[Read]:
@@ -571,69 +496,50 @@ def _birthday(match: _Match) -> Iterator[Read]:
 
 
 _FORMS: Mapping[str, Callable[[_Match], Iterator[Read]]] = {
-    **dict.fromkeys(("likes", "dislikes", "avoids"), _taste),
-    "prefers": _preference,
-    "allergic to": _allergies,
-    "diet": _diet,
-    "health": _condition,
     **dict.fromkeys(("job", "is a"), _work),
-    "works at": _organisation,
+    **dict.fromkeys(("spouse", "partner"), _spouse),
     "studies": _studies,
     "lives in": _home,
-    "speaks": _languages,
     "birthday": _birthday,
     "pet": _pets,
     "car": _car,
     "size": _size,
-    **dict.fromkeys(("spouse", "partner"), _spouse),
-    "age": _age,
     "name": _name,
 }
-"""Relation → the form of its value; others are taken as they stand."""
+"""Relation → how its facts are read, where they are more than values."""
 
 
 # ── Nouns ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-_KINDS_OF_VALUE: tuple[tuple[re.Pattern[str], re.Pattern[str], str], ...] = (
-    (re.compile(r"(?:full |first |last |real |middle )?name"), re.compile(rf"(?P<v>{NAME})"), "name"),
-    (re.compile(r"nickname"), re.compile(rf"(?P<v>{NAME})"), "called"),
-    (
-        re.compile(r"(?:private |work |home |new )?(?:e-?mail|e-?mail address)"),
-        re.compile(r"(?P<v>[^\s@]+@[^\s@]+\.\w+)"),
-        "email",
-    ),
-    (
-        re.compile(
-            r"(?:private |work |home |new |mobile )?(?:phone|mobile|telephone|phone number|number|mobile number)"
+_KINDS_OF_VALUE: tuple[tuple[re.Pattern[str], re.Pattern[str], str], ...] = tuple(
+    (re.compile(noun), re.compile(form), relation)
+    for noun, form, relation in (
+        (r"(?:full |first |last |real |middle )?name", rf"(?P<v>{NAME})", "name"),
+        (r"nickname", rf"(?P<v>{NAME})", "called"),
+        (r"(?:private |work |home |new )?(?:e-?mail|e-?mail address)", r"(?P<v>[^\s@]+@[^\s@]+\.\w+)", "email"),
+        (
+            r"(?:private |work |home |new |mobile )?(?:phone|mobile|telephone|phone number|number|mobile number)",
+            r"(?P<v>\+?[\d(][\d ()/-]{4,}\d)",
+            "phone",
         ),
-        re.compile(r"(?P<v>\+?[\d(][\d ()/-]{4,}\d)"),
-        "phone",
-    ),
-    (re.compile(r"(?:home |postal |new )?address"), re.compile(r"(?P<v>[^?]*\d[^?]*)"), "address"),
-    (re.compile(r"(?P<w>favou?rite [a-z][a-z -]*)"), re.compile(r"(?!not )(?P<v>.+)"), "favourite"),
-    (re.compile(r"(?P<w>[a-z -]*size)"), re.compile(r"(?:an? )?(?P<v>\d[\d.,½/]*|X{0,3}[SML]|small|medium|large)"), ""),
-    (re.compile(r"(?P<w>height|weight|waist|inseam|chest)"), re.compile(r"(?P<v>(?:about |around )?\d.*)"), ""),
-    (
-        re.compile(r"(?P<w>[a-z -]*(?:number|code|pin|passphrase|iban|plate|combination))"),
-        re.compile(r"(?P<v>(?=.*\d)[\w .:/-]{1,40})"),
-        "",
-    ),
-    (
-        re.compile(r"(?P<w>[a-z -]*(?:password|username|login|handle))"),
-        re.compile(r"(?P<v>(?=\S*[\d_@.!#$%*-])\S{2,60})"),
-        "",
-    ),
-    (
-        re.compile(r"(?P<w>blood (?:type|group))"),
-        re.compile(r"(?P<v>(?:A|B|AB|0|O)[+-]?(?: (?:positive|negative))?)"),
-        "",
-    ),
-    (re.compile(r"job|profession|occupation"), re.compile(r"(?P<v>[a-z][\w -]{2,40})"), "job"),
-    (re.compile(r"(?:mother tongue|native language|first language)"), re.compile(r"(?P<v>[A-Z]\w+)"), "speaks"),
-    (re.compile(r"car"), re.compile(r"(?:a|an|the) (?P<v>.*[A-Z].*)"), "car"),
-    (re.compile(r"home ?town"), re.compile(r"(?P<v>[A-Z].+)"), "from"),
-    (re.compile(r"nationality"), re.compile(r"(?P<v>(?!No\b|None\b|Not\b)[A-Z][\w'’]+(?: [A-Z]\w+)?)"), "nationality"),
-    (re.compile(r"time ?zone"), re.compile(r"(?P<v>[A-Z].+)"), "time zone"),
+        (r"(?:home |postal |new )?address", r"(?P<v>[^?]*\d[^?]*)", "address"),
+        (r"(?P<w>favou?rite [a-z][a-z -]*)", r"(?!not )(?P<v>.+)", "favourite"),
+        (r"(?P<w>[a-z -]*size)", r"(?:an? )?(?P<v>\d[\d.,½/]*|X{0,3}[SML]|small|medium|large)", ""),
+        (r"(?P<w>height|weight|waist|inseam|chest)", r"(?P<v>(?:about |around )?\d.*)", ""),
+        (
+            r"(?P<w>[a-z -]*(?:number|code|pin|passphrase|iban|plate|combination))",
+            r"(?P<v>(?=.*\d)[\w .:/-]{1,40})",
+            "",
+        ),
+        (r"(?P<w>[a-z -]*(?:password|username|login|handle))", r"(?P<v>(?=\S*[\d_@.!#$%*-])\S{2,60})", ""),
+        (r"(?P<w>blood (?:type|group))", r"(?P<v>(?:A|B|AB|0|O)[+-]?(?: (?:positive|negative))?)", ""),
+        (r"job|profession|occupation", r"(?P<v>[a-z][\w -]{2,40})", "job"),
+        (r"(?:mother tongue|native language|first language)", r"(?P<v>[A-Z]\w+)", "speaks"),
+        (r"car", r"(?:a|an|the) (?P<v>.*[A-Z].*)", "car"),
+        (r"home ?town", r"(?P<v>[A-Z].+)", "from"),
+        (r"nationality", r"(?P<v>(?!No\b|None\b|Not\b)[A-Z][\w'’]+(?: [A-Z]\w+)?)", "nationality"),
+        (r"time ?zone", r"(?P<v>[A-Z].+)", "time zone"),
+    )
 )
 """Rules for attributes: noun, the form of its value, relation ("": the noun itself)."""
 
@@ -658,7 +564,7 @@ def attributes(owner: Subject, what: str, value: str, now: dt.datetime, known: K
         if found is not None:
             said = found["v"].strip()
             if relation == "favourite":
-                said = ARTICLE.sub("", said, count=1) if ARTICLE.match(said) else said
+                said = _without_article(said)
                 relation = named["w"].replace("favor", "favour")
             if len(said.split()) <= MAX_VALUE_WORDS + 3:
                 yield Read(owner.name, relation or named["w"].strip(), said, PLAIN * owner.confidence)

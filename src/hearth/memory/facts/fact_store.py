@@ -18,8 +18,8 @@ from __future__ import annotations
 import datetime as dt
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 from hearth.errors import NotFound, RequestError
 from hearth.memory.facts.fact_dates import is_tellable
@@ -108,31 +108,24 @@ class FactStore:
         _check(new)
         status: Status = "promoted" if new.label.is_trusted and not is_proposed else "proposed"
         with self._store.transaction() as cursor:
-            same = self._standing(cursor, new.subject, new.relation, new.value)
+            same = self._like(cursor, new, "until_unix_s IS NULL AND status <> 'revoked' ORDER BY number DESC")
             if same is not None and (same.status in BELIEVED or status == "proposed"):
                 return self._confirmed(cursor, same, new)
-            if same is None and status == "proposed" and (known := self._denied(cursor, new)) is not None:
-                return known
+            # What the owner denied is not proposed again.
+            denied = self._like(cursor, new, "status = 'revoked'") if same is None and status == "proposed" else None
+            if denied is not None:
+                return denied
             if same is not None:
                 self._close(cursor, same.id, now)
             if status == "promoted":
                 self._end_earlier(cursor, new, now)
             return self._insert(cursor, new, status, now, same.id if same is not None else None)
 
-    def _standing(self, cursor: sqlite3.Cursor, subject: str, relation: str, value: str) -> Fact | None:
+    def _like(self, cursor: sqlite3.Cursor, new: NewFact, condition: str) -> Fact | None:
+        """Find a row of the same fact that was not replaced."""
         row = cursor.execute(
-            "SELECT * FROM fact WHERE subject = ? COLLATE NOCASE AND relation = ? AND value = ? COLLATE NOCASE"
-            " AND unlearnt_unix_s IS NULL AND until_unix_s IS NULL AND status <> 'revoked'"
-            " ORDER BY number DESC LIMIT 1",
-            (subject, relation, value),
-        ).fetchone()
-        return None if row is None else self._fact(row)
-
-    def _denied(self, cursor: sqlite3.Cursor, new: NewFact) -> Fact | None:
-        """Find the row in which the owner denied this fact: it is not proposed again."""
-        row = cursor.execute(
-            "SELECT * FROM fact WHERE subject = ? COLLATE NOCASE AND relation = ? AND value = ? COLLATE NOCASE"
-            " AND unlearnt_unix_s IS NULL AND status = 'revoked' LIMIT 1",
+            "SELECT * FROM fact WHERE subject = ? COLLATE NOCASE AND relation = ? AND value = ? COLLATE NOCASE"  # noqa: S608 - our own text
+            f" AND unlearnt_unix_s IS NULL AND {condition} LIMIT 1",
             (new.subject, new.relation, new.value),
         ).fetchone()
         return None if row is None else self._fact(row)
@@ -156,19 +149,7 @@ class FactStore:
             if fact.value.casefold() == new.value.casefold() or (fact.since is not None and fact.since > begins):
                 continue
             self._close(cursor, fact.id, now)
-            ended = NewFact(
-                *(
-                    fact.subject,
-                    fact.relation,
-                    fact.value,
-                    fact.since,
-                    begins,
-                    fact.confidence,
-                    fact.label,
-                    fact.events,
-                ),
-                reason=f"ended by {new.relation} {new.value!r}",
-            )
+            ended = _renewed(fact, f"ended by {new.relation} {new.value!r}", until=begins)
             self._insert(cursor, ended, fact.status, now, fact.id)
 
     def promote(self, id: int, now: dt.datetime) -> Fact:
@@ -178,47 +159,32 @@ class FactStore:
             if fact.status != "proposed":
                 raise NotFound(f"fact {id} is {fact.status}, not proposed; `hearth memory why {id}` shows it")
             label = Label(fact.label.sources | {"owner"}, fact.label.readers)
-            new = NewFact(
-                *(fact.subject, fact.relation, fact.value, fact.since, fact.until, 1.0, label, fact.events),
-                reason="you confirmed it",
-            )
+            new = _renewed(fact, "you confirmed it", confidence=1.0, label=label)
             self._close(cursor, id, now)
             self._end_earlier(cursor, new, now)
             return self._insert(cursor, new, "promoted", now, id)
 
     def amend(self, id: int, value: str, now: dt.datetime, reason: str = "you corrected it") -> Fact:
         """Correct the value of a fact: the old one was wrong all along. Raises: NotFound, RequestError."""
-        with self._store.transaction() as cursor:
-            fact = self._open(cursor, id)
-            new = NewFact(
-                *(fact.subject, fact.relation, value, fact.since, fact.until, 1.0, OWNER, fact.events), reason=reason
-            )
-            _check(new)
-            self._close(cursor, id, now)
-            return self._insert(cursor, new, "amended", now, id)
+        return self._replaced(id, now, "amended", reason, value=value, confidence=1.0, label=OWNER)
 
     def revoke(self, id: int, now: dt.datetime, reason: str = "you revoked it") -> Fact:
         """Revoke a fact: it is not so, and never was. Raises: NotFound."""
-        with self._store.transaction() as cursor:
-            fact = self._open(cursor, id)
-            new = NewFact(
-                *(fact.subject, fact.relation, fact.value, fact.since, fact.until, 0.0, fact.label, fact.events),
-                reason=reason,
-            )
-            self._close(cursor, id, now)
-            return self._insert(cursor, new, "revoked", now, id)
+        return self._replaced(id, now, "revoked", reason, confidence=0.0)
 
     def end(self, id: int, until: dt.datetime, now: dt.datetime) -> Fact:
         """End a fact: it is no longer so. Raises: NotFound; RequestError: it would end before it began."""
+        return self._replaced(id, now, None, "it ended", until=until)
+
+    def _replaced(self, id: int, now: dt.datetime, status: Status | None, reason: str, **changed: Any) -> Fact:
+        """Close a row and insert one that differs in some fields, by default with the same status."""
         with self._store.transaction() as cursor:
             fact = self._open(cursor, id)
-            new = NewFact(
-                *(fact.subject, fact.relation, fact.value, fact.since, until, fact.confidence, fact.label, fact.events),
-                reason="it ended",
-            )
-            _check(new)
+            new = _renewed(fact, reason, **changed)
+            if status != "revoked":
+                _check(new)
             self._close(cursor, id, now)
-            return self._insert(cursor, new, fact.status, now, id)
+            return self._insert(cursor, new, status or fact.status, now, id)
 
     def _open(self, cursor: sqlite3.Cursor, id: int) -> Fact:
         row = cursor.execute("SELECT * FROM fact WHERE number = ? AND unlearnt_unix_s IS NULL", (id,)).fetchone()
@@ -310,9 +276,8 @@ class FactStore:
     def counts(self) -> dict[str, int]:
         """Count the rows that stand, by status; ended ones separately."""
         rows = self._store.query(
-            "SELECT CASE WHEN until_unix_s IS NOT NULL AND status IN ('promoted', 'amended') THEN 'ended'"
-            " ELSE status END,"
-            " count(*) FROM fact WHERE unlearnt_unix_s IS NULL GROUP BY 1 ORDER BY 1"
+            "SELECT CASE WHEN until_unix_s IS NOT NULL AND status IN ('promoted', 'amended') THEN 'ended' ELSE status "
+            "END, count(*) FROM fact WHERE unlearnt_unix_s IS NULL GROUP BY 1 ORDER BY 1"
         )
         return {row[0]: row[1] for row in rows}
 
@@ -383,6 +348,12 @@ class FactStore:
             events=tuple(event[0] for event in events),
             follows=row["follows"],
         )
+
+
+def _renewed(fact: Fact, reason: str, **changed: Any) -> NewFact:
+    """Return what replaces a row."""
+    kept = {one.name: getattr(fact, one.name) for one in fields(NewFact)}
+    return NewFact(**{**kept, "reason": reason, **changed})
 
 
 def _check(new: NewFact) -> None:

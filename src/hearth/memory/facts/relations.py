@@ -7,13 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hearth.language.text.tokens import listed, word_set
 from hearth.memory.facts.fact_store import ME
-
-
-def listed(words: str) -> list[str]:
-    """Split a text into its words, for tables that are easier to read as one text."""
-    return words.split()
-
 
 KIN: Mapping[str, str] = {
     **{word: word for word in listed("wife husband partner spouse girlfriend boyfriend fiancé fiancée parent")},
@@ -46,9 +41,7 @@ PLURALS: Mapping[str, str] = {
     **{f"{word}s": word for word in listed("sister brother daughter son aunt uncle cousin niece nephew friend twin")},
     **{f"{word}s": word for word in listed("neighbour colleague flatmate roommate grandson granddaughter")},
 }
-PETS = frozenset(
-    listed("dog cat rabbit hamster parrot budgie horse pony tortoise turtle guinea-pig goldfish puppy kitten")
-)
+PETS = word_set("dog cat rabbit hamster parrot budgie horse pony tortoise turtle guinea-pig goldfish puppy kitten")
 _INVERSES: Mapping[str, str] = {
     **{word: word for word in listed("partner spouse friend neighbour colleague cousin twin flatmate sibling")},
     **dict.fromkeys(listed("daughter son child"), "parent"),
@@ -64,51 +57,39 @@ _INVERSES: Mapping[str, str] = {
     "landlord": "tenant",
 }
 
-DIETS = frozenset(
-    listed(
-        "vegan vegetarian pescatarian halal kosher teetotal gluten-free dairy-free lactose-free sugar-free keto "
-        "paleo low-carb plant-based macrobiotic flexitarian"
-    )
+DIETS = word_set(
+    "vegan vegetarian pescatarian halal kosher teetotal gluten-free dairy-free lactose-free sugar-free keto "
+    "paleo low-carb plant-based macrobiotic flexitarian"
 )
-CONDITIONS = frozenset(
-    listed(
-        "asthma diabetes epilepsy migraine migraines arthritis hypertension hayfever eczema tinnitus adhd "
-        "dyslexia insomnia anaemia psoriasis coeliac vertigo glaucoma"
-    )
+CONDITIONS = word_set(
+    "asthma diabetes epilepsy migraine migraines arthritis hypertension hayfever eczema tinnitus adhd "
+    "dyslexia insomnia anaemia psoriasis coeliac vertigo glaucoma"
 )
-NATIONALITIES = frozenset(
-    listed(
-        "american argentinian armenian asian australian austrian belgian brazilian british bulgarian canadian catalan "
-        "catholic chinese colombian croatian cuban czech danish dutch egyptian english estonian ethiopian "
-        "european filipino finnish flemish french german ghanaian greek hindu hungarian icelandic indian indonesian "
-        "iranian iraqi irish israeli italian japanese jewish kenyan korean latvian lebanese lithuanian maltese "
-        "mexican moroccan muslim nigerian norwegian pakistani persian peruvian polish portuguese protestant romanian "
-        "russian scottish serbian slovak slovenian spanish swedish swiss syrian thai tunisian turkish ukrainian "
-        "vietnamese welsh"
-    )
+NATIONALITIES = word_set(
+    "american argentinian armenian asian australian austrian belgian brazilian british bulgarian canadian catalan "
+    "catholic chinese colombian croatian cuban czech danish dutch egyptian english estonian ethiopian european "
+    "filipino finnish flemish french german ghanaian greek hindu hungarian icelandic indian indonesian iranian iraqi "
+    "irish israeli italian japanese jewish kenyan korean latvian lebanese lithuanian maltese mexican moroccan muslim "
+    "nigerian norwegian pakistani persian peruvian polish portuguese protestant romanian russian scottish serbian "
+    "slovak slovenian spanish swedish swiss syrian thai tunisian turkish ukrainian vietnamese welsh"
 )
 """Words that follow "is" and are not names."""
-JOBS = frozenset(
-    listed(
-        "accountant actor actress architect artist baker banker barber bartender biologist builder butcher "
-        "carpenter cashier chef chemist cleaner clerk composer consultant cook dancer dentist designer developer "
-        "director doctor driver economist editor electrician engineer farmer firefighter fisherman florist "
-        "gardener geologist hairdresser historian journalist judge lawyer lecturer librarian locksmith manager "
-        "mechanic midwife miner musician nurse optician painter paramedic pharmacist photographer physicist "
-        "physiotherapist pilot plumber policeman policewoman postman potter priest professor programmer "
-        "psychologist receptionist researcher roofer sailor salesman saleswoman scientist sculptor secretary "
-        "singer soldier solicitor statistician student surgeon surveyor tailor teacher therapist trader "
-        "translator tutor vet vicar violinist pianist waiter waitress welder writer zoologist apprentice "
-        "beekeeper analyst administrator officer technician"
-    )
+JOBS = word_set(
+    "accountant actor actress architect artist baker banker barber bartender biologist builder butcher carpenter "
+    "cashier chef chemist cleaner clerk composer consultant cook dancer dentist designer developer director doctor "
+    "driver economist editor electrician engineer farmer firefighter fisherman florist gardener geologist "
+    "hairdresser historian journalist judge lawyer lecturer librarian locksmith manager mechanic midwife miner "
+    "musician nurse optician painter paramedic pharmacist photographer physicist physiotherapist pilot plumber "
+    "policeman policewoman postman potter priest professor programmer psychologist receptionist researcher roofer "
+    "sailor salesman saleswoman scientist sculptor secretary singer soldier solicitor statistician student surgeon "
+    "surveyor tailor teacher therapist trader translator tutor vet vicar violinist pianist waiter waitress welder "
+    "writer zoologist apprentice beekeeper analyst administrator officer technician"
 )
 """Last words of the names of occupations."""
-MAKES = frozenset(
-    listed(
-        "audi bmw byd citroen citroën dacia fiat ford honda hyundai jaguar jeep kia lexus mazda mercedes mini "
-        "mitsubishi nissan opel peugeot polestar porsche renault saab seat skoda škoda smart subaru suzuki tesla "
-        "toyota vauxhall volkswagen volvo vw golf polo yaris corolla passat"
-    )
+MAKES = word_set(
+    "audi bmw byd citroen citroën dacia fiat ford honda hyundai jaguar jeep kia lexus mazda mercedes mini "
+    "mitsubishi nissan opel peugeot polestar porsche renault saab seat skoda škoda smart subaru suzuki tesla "
+    "toyota vauxhall volkswagen volvo vw golf polo yaris corolla passat"
 )
 OPPOSITES: Mapping[str, tuple[str, ...]] = {
     "likes": ("dislikes", "avoids"),

@@ -35,9 +35,8 @@ _FORMS = (
 _LEAST = 8
 """Characters of a sentence that may ask."""
 _FORMAL = re.compile(
-    r"\bplease (?:find|see|note)\b|\bplease (?:ignore|disregard|do not reply)\b"
-    r"|\bif you (?:cannot|can ?not|can['’]t|do not|don['’]t|have already|no longer|require|need|have any|would like"
-    r"|wish)\b",
+    r"\bplease (?:find|see|note)\b|\bplease (?:ignore|disregard|do not reply)\b|\bif you (?:cannot|can ?not|can['’]t"
+    r"|do not|don['’]t|have already|no longer|require|need|have any|would like|wish)\b",
     re.I,
 )
 """Polite forms that ask for nothing, or only in a case that may not come."""

@@ -15,13 +15,7 @@ from typing import Literal
 from hearth import patterns as re
 from hearth.language.text.word_match import stems
 from hearth.memory.inquiry.people_meant import card_meant, cards_of
-from hearth.memory.inquiry.record_answers import (
-    birthdays_in,
-    events_in,
-    is_whole_days,
-    matter_of,
-    witness_of_event,
-)
+from hearth.memory.inquiry.record_answers import birthdays_in, events_in, is_whole_days, matter_of, witness_of_event
 from hearth.memory.passages.collecting import said_date
 from hearth.memory.search.time_mentions import Period, times_named, without_times
 from hearth.protocols import CallContext, HomeAnswer, Witness

@@ -22,28 +22,16 @@ from typing import Literal, TypeAlias
 from hearth import patterns as re
 from hearth.errors import NotFound, StoreError, ToolError
 from hearth.language.acts.questions import two_questions
-from hearth.language.text.tokens import listed
+from hearth.language.text.tokens import word_set
 from hearth.memory.inquiry.amounts.amount_changes import changed_by
 from hearth.memory.inquiry.amounts.joint_amounts import joint_answer, share_answer, share_asked
 from hearth.memory.inquiry.amounts.table_counts import counted
-from hearth.memory.inquiry.answer_telling import (
-    SAID_ABOUT,
-    answer_of,
-    beside_card,
-    own_first,
-    sentence_of,
-    witness_of,
-)
+from hearth.memory.inquiry.answer_telling import SAID_ABOUT, answer_of, beside_card, own_first, sentence_of, witness_of
 from hearth.memory.inquiry.awaited_mails import answer_from_letters
 from hearth.memory.inquiry.date_answers import answer_from_dates, asked_of_dates
 from hearth.memory.inquiry.money import money_in
 from hearth.memory.inquiry.people_meant import card_answer, joined_answer, name_described, named_card_answer
-from hearth.memory.inquiry.reading.answer_reading import (
-    AnswerReader,
-    Reading,
-    least_chance,
-    read_passages,
-)
+from hearth.memory.inquiry.reading.answer_reading import AnswerReader, Reading, least_chance, read_passages
 from hearth.memory.inquiry.reading.asked_things import with_named
 from hearth.memory.inquiry.reading.strangers import is_order_to_say, is_strangers, known_addresses
 from hearth.memory.inquiry.reading.value_owners import People, people_of, with_apostrophes
@@ -81,11 +69,9 @@ _WITHOUT_PICTURES = ":pictures wait"
 """Behind the fingerprint of a file in which pictures are still to be read."""
 _BY_STRANGERS = frozenset({"mail", "document", "event"})
 _DEFINITE = re.compile(r"\b(?:the|this|that|our|my)\s+((?:[\w'’-]+\s+){0,2}[\w'’-]+)", re.IGNORECASE)
-_LIGHT = frozenset(
-    listed(
-        "much many long often cost costs take takes need needs have has had get gets go goes come comes give gives say "
-        "says said does did make makes put want wants back again there"
-    )
+_LIGHT = word_set(
+    "much many long often cost costs take takes need needs have has had get gets go goes come comes give gives say "
+    "says said does did make makes put want wants back again there"
 )
 """Words of questions that what answers them need not hold."""
 _LEAST_ASKED = 2

@@ -9,11 +9,9 @@ from hearth import patterns as re
 
 _CODES = "CHF|EUR|GBP|USD|CZK|NOK|SEK|DKK|PLN|CAD|AUD|NZD|JPY"
 _MONEY = re.compile(
-    rf"(?P<sign>[€£$]|{_CODES})\s?"
-    r"(?P<front>\d{1,3}(?:[ ,.’']\d{3})*(?:[.,]\d{1,2})?|\d+(?:[.,]\d{1,2})?)(?![\d%])"
-    r"|(?P<back>\d{1,3}(?:[ ,.’']\d{3})*(?:[.,]\d{1,2})?|\d+(?:[.,]\d{1,2})?)\s?(?P<unit>€|£|Kč"
-    rf"|{_CODES}"
-    r"|euros?|pounds?|dollars?|kroner|kr)(?!\w)"
+    rf"(?P<sign>[€£$]|{_CODES})\s?(?P<front>\d{{1,3}}(?:[ ,.’']\d{{3}})*(?:[.,]\d{{1,2}})?|\d+(?:[.,]\d{{1,2}})?)"
+    r"(?![\d%])|(?P<back>\d{1,3}(?:[ ,.’']\d{3})*(?:[.,]\d{1,2})?|\d+(?:[.,]\d{1,2})?)\s?(?P<unit>€|£|Kč"
+    rf"|{_CODES}|euros?|pounds?|dollars?|kroner|kr)(?!\w)"
 )
 _CURRENCIES = {"EUR": "€", "GBP": "£", "USD": "$"} | {"euro": "€", "pound": "£", "dollar": "$"}
 _CURRENCIES |= {"kroner": "kr", "Kč": "CZK"}

@@ -12,14 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from hearth import patterns as re
-from hearth.language.text.tokens import listed
 from hearth.memory.inquiry.answer_telling import witness_of
 from hearth.memory.inquiry.reading.answer_reading import ON_A_CARD
 from hearth.memory.passages.collecting import said_birth
 from hearth.memory.passages.passage_cutting import SENTENCE
 from hearth.memory.passages.passage_store import PassageStore
 from hearth.memory.search.terms import STOP_WORDS
-from hearth.memory.search.word_forms import key_of, keys_of
+from hearth.memory.search.word_forms import key_of, key_set, keys_of
 from hearth.protocols import CallContext, HomeAnswer, Witness
 from hearth.tools.memory import LEAST_SURE
 from hearth.tools.pim.cards import Card, read_cards
@@ -30,7 +29,7 @@ _LEAST_NAME = 3
 _JOINED = LEAST_SURE - 0.05
 """The chance of a value of somebody whom another record names: it is told with doubt, and both are shown."""
 _MOST_READ = 40
-_ANYBODY = frozenset(map(key_of, listed("man woman guy lady chap bloke person people company firm shop place")))
+_ANYBODY = key_set("man woman guy lady chap bloke person people company firm shop place")
 _KINDS = ("note", "mail", "document", "event", "reminder")
 _OWN = frozenset(("my", "our", "the", "a", "an"))
 _CLAUSE = re.compile(r"[^,;.\n]+")
@@ -53,7 +52,7 @@ _FIELD_OF = re.compile(
 """Asks for one field of somebody's card and nothing else: no house number, no number of a hotel."""
 _MAY_DIFFER = re.compile(rf"\b(?:{_PERHAPS})\b", re.IGNORECASE)
 """A card does not say whether it tells this one."""
-_ASKS = frozenset(map(key_of, listed("what which when where who how please tell give need get got go do i my the")))
+_ASKS = key_set("what which when where who how please tell give need get got go do i my the")
 
 
 def cards_of(call: CallContext) -> list[Card]:

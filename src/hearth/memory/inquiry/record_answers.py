@@ -22,6 +22,7 @@ from typing import Literal
 
 from hearth import patterns as re
 from hearth.language.temporal.time_words import MONTHS
+from hearth.language.text.tokens import word_set
 from hearth.language.text.word_match import Query, stems
 from hearth.language.values.slots import find_slots
 from hearth.memory.inquiry.amounts.table_answers import answer_from_tables, column_sum, row_day
@@ -86,10 +87,7 @@ _HELD = re.compile(
     re.I,
 )
 """Asks for the number of times of something that may stand in the calendar: "how many shows am I doing in October"."""
-_COLUMN = re.compile(
-    r"\s*how many (?P<what>[^\W\d_]+) (?:has|have|had|did) (?P<rest>.+)",
-    re.I,
-)
+_COLUMN = re.compile(r"\s*how many (?P<what>[^\W\d_]+) (?:has|have|had|did) (?P<rest>.+)", re.I)
 """Asks for what a table may have a column of: "how many hours has Ana had since May"."""
 _TOTAL_OF = re.compile(
     r"\s*(?:(?:what|how much)(?:['’]s| is| was| are| were)? (?:the|my|our) )?total (?:number of )?"
@@ -98,19 +96,15 @@ _TOTAL_OF = re.compile(
 )
 """Asks for the whole of what a table may have a column of: "total miles sailed this year"."""
 _BIRTHDAYS = re.compile(
-    r"\s*(?:who|whose|which|any)\b(?!.*\b(?:when|how|oldest|youngest)\b).*\bbirthdays?\b"
-    r"(?!.*\bnext\b\s*[?.!]*\Z)",
-    re.I,
+    r"\s*(?:who|whose|which|any)\b(?!.*\b(?:when|how|oldest|youngest)\b).*\bbirthdays?\b(?!.*\bnext\b\s*[?.!]*\Z)", re.I
 )
 _HAS_BEEN = re.compile(r"\b(?:did|had|was|were|so far)\b|\bhave (?:i|we) (?:been|gone|done)\b", re.I)
 _SOON = dt.timedelta(days=60)
 _IS_PAST = re.compile(r"\b(?:did|have|had|has|was|were)\b", re.I)
 _LONG = dt.timedelta(days=7300)
 _PASSED = re.compile(r"(?:been|passed|gone|elapsed|left|till|until|til|since|before|after|ago)\b", re.I)
-_DOING = frozenset(
-    """do doing did done have having had play playing go going went work working worked attend attending get got still
-    planned booked left scheduled there this that""".split()  # noqa: SIM905 - a list of words
-)
+_DOING = word_set("""do doing did done have having had play playing go going went work working worked attend attending
+    get got still planned booked left scheduled there this that""")
 _WANTING = re.compile(
     r"\s*what (?:does|did|do|is|has) (?P<who>[^?]{2,40}?) (?:need|want|ask|expect|require)(?:ing|ed|s)?"
     r"(?: (?:from|of|for from) (?:me|us)| (?:me|us)(?: (?:to|for)\b.*)?)?\s*[?.!]*\s*\Z",
@@ -128,9 +122,8 @@ _MONEY_ASKED = re.compile(
 )
 _MONTHS_TOGETHER = re.compile(rf"\b(?:{'|'.join(MONTHS)}) (?:and|&|plus) (?:{'|'.join(MONTHS)})\b", re.I)
 _SUMS = re.compile(
-    r"\b(?:did (?:i|we) (?:spend|pay|earn)|have (?:i|we) (?:spent|paid|earned)|(?:do|did) (?:i|we) .*\bspend"
-    r"|total|altogether|in all|so far|sum of|(?:all|put|taken) together|combined)\b"
-    rf"|{_MONTHS_TOGETHER.pattern}",
+    r"\b(?:did (?:i|we) (?:spend|pay|earn)|have (?:i|we) (?:spent|paid|earned)|(?:do|did) (?:i|we) .*\bspend|total"
+    rf"|altogether|in all|so far|sum of|(?:all|put|taken) together|combined)\b|{_MONTHS_TOGETHER.pattern}",
     re.I,
 )
 _MEAN = re.compile(r"\b(?:average|mean|on average|typical(?:ly)?)\b", re.I)
@@ -152,18 +145,16 @@ _FILTERED = re.compile(r"\b(?:unread|unopened|not|never|no|without|lack\w*|missi
 _OF_CARDS = re.compile(r"(?:tele)?phones?|mobiles?|numbers?|e-?mails?|address(?:es)?|birthdays?", re.I)
 """What a card has, and says of itself only by having it."""
 _BOUND = re.compile(r"\b(?:since|after|follow(?:s|ing)?|before|until|till?)\b(?P<by>.+)", re.I)
-_SMALL = frozenset(
-    """how much many what which when who whom did do does have has had was were is are i we my our spend spent spending
-    earn earned earnings income pay paid cost costs total sum altogether all in on of for the a an this last
-    next year month week since until average mean highest biggest largest cheapest lowest smallest most
-    expensive least amount money get got so far and between from to at by it there be been first latest recent
-    recently previous time times january february march april may june july august september october november
-    december monday tuesday wednesday thursday friday saturday sunday today yesterday tomorrow ago mail mails
-    email emails message messages event events meeting meetings appointment appointments birthday birthdays note
-    notes contact contacts card cards document documents reminder reminders about with any come coming up
-    received receive write wrote written writes send sent put taken together combined plus charge charged charges
-    me us you it's his her their him them already all still""".split()  # noqa: SIM905 - a list of words
-)
+_SMALL = word_set("""how much many what which when who whom did do does have has had was were is are i we my our spend
+    spent spending earn earned earnings income pay paid cost costs total sum altogether all in on of for the a an this
+    last next year month week since until average mean highest biggest largest cheapest lowest smallest most expensive
+    least amount money get got so far and between from to at by it there be been first latest recent recently previous
+    time times january february march april may june july august september october november december monday tuesday
+    wednesday thursday friday saturday sunday today yesterday tomorrow ago mail mails email emails message messages
+    event events meeting meetings appointment appointments birthday birthdays note notes contact contacts card cards
+    document documents reminder reminders about with any come coming up received receive write wrote written writes send
+    sent put taken together combined plus charge charged charges me us you it's his her their him them already all
+    still""")
 _TOTAL = re.compile(r"\b(?:total|due|amount|to pay|payable|is|was|for|costs?|price|over)\b", re.I)
 _APART = re.compile(
     r"\s*how much (?:more|less)(?: money)? (?:did|have|do|had) (?:i|we)"

@@ -41,10 +41,9 @@ REPEATED = 0.5
 LEAST_NAMED = 0.5
 """A text is what a request names only if it holds more than this share of the words."""
 _SUMS_UP = re.compile(
-    r"\s*(?:please )?(?:(?:can|could|would) you )?(?:(?:give|get|show|tell|send) me )?"
-    r"(?:(?:a|an|the|what(?:'s| is) the) )?(?:quick |short |brief )?"
-    r"(?:summar(?:y|ise|ize)|sum up|run ?down|recap|gist|overview|digest|tl;?dr)\b(?: (?:of|for|on|about))?\s*"
-    r"(?P<thing>[^?!]+)",
+    r"\s*(?:please )?(?:(?:can|could|would) you )?(?:(?:give|get|show|tell|send) me )?(?:(?:a|an|the|what(?:'s| is) "
+    r"the) )?(?:quick |short |brief )?(?:summar(?:y|ise|ize)|sum up|run ?down|recap|gist|overview|digest|tl;?dr)\b(?: "
+    r"(?:of|for|on|about))?\s*(?P<thing>[^?!]+)",
     re.IGNORECASE,
 )
 _WEEK = re.compile(r"(?:my|the|this|the coming|my coming) week\b", re.IGNORECASE)

@@ -40,6 +40,8 @@ requests to the agent do not count as context of each other."""
 
 _TERMS = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.event_terms USING fts5vocab ('main', 'event_words', 'instance')"
 
+_ARRAYS = ("numbers", "at_unix_s", "n_terms", "signs", "is_live", "previous", "next", "scales")
+
 Slots: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float32]
 
@@ -228,18 +230,7 @@ class EventIndex:
 
     def _grow(self) -> None:
         n = len(self.numbers) * 2
-        for name in (
-            "numbers",
-            "at_unix_s",
-            "n_terms",
-            "signs",
-            "is_live",
-            "previous",
-            "next",
-            "_codes",
-            "_halves",
-            "scales",
-        ):
+        for name in (*_ARRAYS, "_codes", "_halves"):
             old = getattr(self, name)
             new = np.zeros((n, *old.shape[1:]), old.dtype)
             new[: len(old)] = old

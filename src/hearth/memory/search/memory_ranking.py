@@ -36,9 +36,8 @@ _NEEDS_TIME = re.compile(r"\s*(?:when|how long|since when|what (?:day|date|time|
 _NEEDS_NUMBER = re.compile(r"\s*how (?:many|much|often|long|old|far|big|tall)\b", re.IGNORECASE)
 
 _ADVICE = re.compile(
-    r"\b(?:recommend\w*|suggest\w*|advi[cs]e|tips|ideas?|options)\b"
-    r"|\b(?:what|which|how|where|who)\b.{0,40}\b(?:should|could|can|would|might) (?:i|we)\b"
-    r"|\b(?:can|could|would) you (?:help|plan|find|give|tell|provide|share|list)\b"
+    r"\b(?:recommend\w*|suggest\w*|advi[cs]e|tips|ideas?|options)\b|\b(?:what|which|how|where|who)\b.{0,40}\b(?:should"
+    r"|could|can|would|might) (?:i|we)\b|\b(?:can|could|would) you (?:help|plan|find|give|tell|provide|share|list)\b"
     r"|\bwhat are some\b|\bwhat(?:'s|’s| is| are| would be)\b.{0,40}\b(?:good|best|great|effective|popular|ways?|top)\b"
     r"|\bi(?:'m| am)? (?:looking for|planning|thinking (?:of|about)|considering|need)\b",
     re.IGNORECASE,

@@ -11,25 +11,21 @@ import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 
-STOP_WORDS = frozenset(
-    """a about after all am an and any are as at be been before but by can could d did do does don for from had has
-    have he her here him his how i if in into is it its just let like ll m me might mine must my no not now of off on
-    or our out over please re s shall she should so some t tell than that the their them then there these they this
-    those to too up us ve was we were what when where which who whom whose why will with would you your""".split()  # noqa: SIM905 - a hundred quoted words are harder to read
-)
+from hearth.language.text.tokens import word_set
+
+STOP_WORDS = word_set("""a about after all am an and any are as at be been before but by can could d did do does don for
+    from had has have he her here him his how i if in into is it its just let like ll m me might mine must my no not now
+    of off on or our out over please re s shall she should so some t tell than that the their them then there these they
+    this those to too up us ve was we were what when where which who whom whose why will with would you your""")
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 """Tokenizer of the full-text index; the schema says the same."""
 ASKS, HAS_TIME, HAS_NUMBER = 1, 2, 4
 """Bits of an event's `signs`."""
 _WORD = re.compile(r"\w+")
-_TIMES = frozenset(
-    """yesterday today tonight tomorrow last next ago weekend week month year recently since monday tuesday wednesday
-    thursday friday saturday sunday january february march april may june july august september october november
-    december""".split()  # noqa: SIM905 - as above
-)
-_NUMBERS = frozenset(
-    "one two three four five six seven eight nine ten few couple several first second third twice".split()  # noqa: SIM905
-)
+_TIMES = word_set("""yesterday today tonight tomorrow last next ago weekend week month year recently since monday
+    tuesday wednesday thursday friday saturday sunday january february march april may june july august september
+    october november december""")
+_NUMBERS = word_set("one two three four five six seven eight nine ten few couple several first second third twice")
 
 
 def telling_words(text: str) -> list[str]:

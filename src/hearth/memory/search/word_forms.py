@@ -91,6 +91,11 @@ def key_of(word: str) -> str:
     return _FIRST.get(word, _ENDING_S.sub("", _ENDING_ES.sub("", word)))[:N_BEGINNING]
 
 
+def key_set(words: str) -> frozenset[str]:
+    """Return what each word of a list, written as one text, is compared by."""
+    return frozenset(map(key_of, words.split()))
+
+
 def forms_of(word: str) -> tuple[str, ...]:
     """Return the words to search for where one is asked for; the word alone, where its forms begin alike."""
     return _FORMS.get(word, (word,))

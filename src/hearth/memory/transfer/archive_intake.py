@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import IO
 
 from hearth.atomic_files import replacing
 from hearth.formats.content_lines import Component, new_line, parse
@@ -232,7 +232,7 @@ class Intake:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / safe_name(PurePosixPath(piece.name).name)
             with piece.open(self._archives) as source, path.open("wb") as target:
-                _copy(source, target)
+                shutil.copyfileobj(source, target)
             report = Report()
             known = Source(path, detect(path), self._source.zone, self._source.is_month_first)
             for _ in imported(known, self._memory, self._store, report):
@@ -290,8 +290,3 @@ def safe_name(name: str) -> str:
     ending = PurePosixPath(name).suffix[:12]
     stem = _UNSAFE.sub(" ", name.removesuffix(ending) if ending else name)
     return (" ".join(stem.split()).lstrip(". ")[:80] or "unnamed") + _UNSAFE.sub("", ending)
-
-
-def _copy(source: IO[bytes], target: IO[bytes]) -> None:
-    while chunk := source.read(1 << 20):
-        target.write(chunk)

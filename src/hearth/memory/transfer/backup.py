@@ -37,8 +37,8 @@ from hearth.atomic_files import sync_folder
 from hearth.config.folders import has_key
 from hearth.errors import MissingExtraError, RequestError, SandboxError, StoreError, StoreFullError
 from hearth.storage.connections import connect
-from hearth.storage.home_key import home_key
-from hearth.storage.workspace import path_parts
+from hearth.storage.home_key import check_passphrase, home_key
+from hearth.storage.workspace import is_unicode, path_parts
 from hearth.version import __version__
 
 try:
@@ -53,7 +53,6 @@ _COPY = ".hearth-backup.db"
 _LEFT_OUT = ("hearth.lock", _COPY)
 _CHUNK_BYTES = 1 << 20
 _BLOCK = tarfile.BLOCKSIZE
-_LEAST_PASSPHRASE = 8
 
 Progress = Callable[[int], object]
 """Callback with the number of bytes of the home done so far."""
@@ -143,10 +142,7 @@ def _write_key(file: IO[bytes], lock: Lock) -> pyrage.x25519.Recipient:
     """Write the archive's locked key at the beginning of the file; return the recipient for the rest."""
     if lock.key:
         return _identity(lock.key).to_public()
-    if len(lock.passphrase) < _LEAST_PASSPHRASE:
-        raise RequestError(
-            f"the passphrase has {len(lock.passphrase)} characters; take {_LEAST_PASSPHRASE} or more, better four words"
-        )
+    check_passphrase(lock.passphrase)
     identity = pyrage.x25519.Identity.generate()
     locked = pyrage.passphrase.encrypt(f"{identity}\n".encode(), lock.passphrase, armored=True)
     file.write(_header(KEY, len(locked)) + locked + bytes(-len(locked) % _BLOCK))
@@ -253,16 +249,8 @@ def _files(home: Path, copy: Path) -> Iterator[tuple[Path, str]]:
             path = Path(folder) / name
             inside = path.relative_to(home)
             is_left_out = len(inside.parts) == 1 and name.startswith((DATABASE, *_LEFT_OUT))
-            if not is_left_out and not path.is_symlink() and path.is_file() and _is_unicode(str(inside)):
+            if not is_left_out and not path.is_symlink() and path.is_file() and is_unicode(str(inside)):
                 yield path, inside.as_posix()
-
-
-def _is_unicode(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 # ── Restoring ─────────────────────────────────────────────────────────────────────────────────────────────

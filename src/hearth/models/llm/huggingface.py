@@ -52,13 +52,7 @@ class HuggingFaceModel:
     """Satisfies `protocols.LanguageModel` and `protocols.GrammarModel`. Make it with `HuggingFaceModel.open`."""
 
     def __init__(
-        self,
-        model: Any,
-        tokenizer: Any,
-        name: str,
-        limits: AnswerLimits,
-        *,
-        writes_plans: bool = False,
+        self, model: Any, tokenizer: Any, name: str, limits: AnswerLimits, *, writes_plans: bool = False
     ) -> None:
         """Wrap a loaded model; `open` is the usual way.
 

@@ -23,9 +23,8 @@ _THAN = (
 )
 _ASKED = (
     re.compile(
-        r"\s*(?:by )?how much (?:more|less|higher|lower|dearer|cheaper)(?: expensive)?"
-        r" (?:is|was|are|were|does|do|did|will) (?P<what>.+?)(?: costs?| be| now| this (?:year|month|time))*"
-        rf" {_THAN}.*",
+        r"\s*(?:by )?how much (?:more|less|higher|lower|dearer|cheaper)(?: expensive)? (?:is|was|are|were|does|do|did"
+        rf"|will) (?P<what>.+?)(?: costs?| be| now| this (?:year|month|time))* {_THAN}.*",
         re.IGNORECASE,
     ),
     re.compile(

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from hearth import patterns as re
-from hearth.language.text.tokens import listed
+from hearth.language.text.tokens import word_set
 from hearth.memory.inquiry.amounts.table_questions import OF_SUMS, UNSAID, Direction, TableAsked, asked_of_table
 from hearth.memory.inquiry.answer_telling import is_of, past_of
 from hearth.memory.inquiry.money import money_in, money_text, number_in
@@ -31,13 +31,13 @@ from hearth.memory.passages.collecting import where_of
 from hearth.memory.passages.passage_store import Passage, PassageStore
 from hearth.memory.passages.text_tables import lists_in, tables_in
 from hearth.memory.search.time_mentions import Period, times_named, without_times
-from hearth.memory.search.word_forms import key_of, keys_of
+from hearth.memory.search.word_forms import key_of, key_set, keys_of
 from hearth.protocols import CallContext, HomeAnswer, ValueKind, Witness
 from hearth.tools.memory import DOUBTED, N_SHOWN
 
-_OF_IN = frozenset(listed("income in credit received earning earnings receipt receipts revenue takings +"))
-_OF_OUT = frozenset(listed("expense expenses out debit spending spent cost costs payment expenditure -"))
-_YES = frozenset(listed("yes y x true done paid ✓ ✔ settled sent"))
+_OF_IN = word_set("income in credit received earning earnings receipt receipts revenue takings +")
+_OF_OUT = word_set("expense expenses out debit spending spent cost costs payment expenditure -")
+_YES = word_set("yes y x true done paid ✓ ✔ settled sent")
 _NO = frozenset(
     (
         *("no", "n", "", "-", "–", "false", "open", "unpaid", "outstanding", "overdue", "due", "not yet", "pending"),
@@ -54,7 +54,7 @@ _CALLED_OUT = re.compile(r"\b(?:expens\w+|costs?|fees?|spent|spending|outgoings|
 _NUMBER = re.compile(
     r"-?(?:[€£$]\s?|(?:EUR|GBP|USD|CHF)\s)?(?:\d[\d,]*(?:\.\d+)?|\d[\d.]*,\d{1,2})(?:\s?(?:€|£|\$|EUR|GBP|USD|CHF|kr|euros?))?"
 )
-_NAMES_ROWS = frozenset(map(key_of, listed("no nr number id year ref reference phone code postcode")))
+_NAMES_ROWS = key_set("no nr number id year ref reference phone code postcode")
 """Words of heads whose numbers only name their rows."""
 _OF_TOTALS = re.compile(r"(?:(?:grand|sub)[ -]?)?totals?|sum|altogether|balance", re.I)
 _DATED = re.compile(r"\b\d{1,2}(?:st|nd|rd|th)? (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.I)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hearth import patterns as re
+from hearth.language.text.tokens import word_set
 from hearth.language.text.word_match import folded, stem
 
 _ASKS = re.compile(
@@ -28,11 +29,10 @@ _BOUND = re.compile(
 _UP = frozenset({"after", "more than", "over", "above"})
 _FROM = frozenset({"since", "at least"})
 _DOWN = frozenset({"before", "less than", "fewer than", "under", "below"})
-_SMALL = frozenset(
-    """how many much what which who is are was were the a an of in on at for to by from and or did do does has have had
-    number total there their they with this that tell me all be been than more less difference change between combined
-    sum altogether after before since least most over under above below until only not it its list listed""".split()  # noqa: SIM905 - a list of words
-)
+_SMALL = word_set("""how many much what which who is are was were the a an of in on at for to by from and or did do does
+    has have had number total there their they with this that tell me all be been than more less difference change
+    between combined sum altogether after before since least most over under above below until only not it its list
+    listed""")
 _NUMBER = re.compile(r"\(?-?[€£$]?\d[\d,]*(?:\.\d+)?\)?")
 Row = Sequence[str]
 

@@ -15,7 +15,7 @@ from hearth import patterns as re
 from hearth.language.temporal.time_words import MONTHS
 from hearth.language.text.tokens import listed
 from hearth.memory.inquiry.money import money_in, number_in
-from hearth.memory.search.word_forms import key_of, keys_of
+from hearth.memory.search.word_forms import key_of, key_set, keys_of
 from hearth.tools.memory import N_SHOWN
 
 Operation = Literal["sum", "mean", "count", "list", "most", "least", "first", "last"]
@@ -31,15 +31,11 @@ _OUT = re.compile(r"\b(?:expens\w+|expenditure|outgoings|spen[dt]|spends|spendin
 _COSTS = re.compile(r"\bcosts?\b", re.I)
 _DEEDS = "paid|settled|returned|delivered|answered|sold|sent|finished|signed|collected|received|done"
 _NOT = re.compile(
-    rf"(?:\bun(?P<un>{_DEEDS})|(?:\bnot|\bnever|n['’]?t)"
-    rf" (?:yet )?(?:been )?(?:yet )?(?P<not>{_DEEDS})|\b(?P<owed>outstanding|overdue"
-    r"|(?:still )?owes?|owed|owing|still (?:due|open|to (?:pay|get|come))))\b",
+    rf"(?:\bun(?P<un>{_DEEDS})|(?:\bnot|\bnever|n['’]?t) (?:yet )?(?:been )?(?:yet )?(?P<not>{_DEEDS})|\b"
+    r"(?P<owed>outstanding|overdue|(?:still )?owes?|owed|owing|still (?:due|open|to (?:pay|get|come))))\b",
     re.I,
 )
-_DONE = re.compile(
-    rf"\b(?:have|has|are|is|were|was|been|already) (?:all |been |already )*(?P<done>{_DEEDS})\b",
-    re.I,
-)
+_DONE = re.compile(rf"\b(?:have|has|are|is|were|was|been|already) (?:all |been |already )*(?P<done>{_DEEDS})\b", re.I)
 _SUM = re.compile(r"\s*(?:how much|what(?:['’]s| is| are| was| were| did| has| have| do| does)?)\b", re.I)
 _COUNT, _LIST = re.compile(r"\s*how many\b", re.I), re.compile(r"\s*(?:which|who|whose|what)\b", re.I)
 _HOW_MUCH = re.compile(r"\s*how much\b", re.I)
@@ -63,9 +59,8 @@ _WHO_MOST = re.compile(
     r"\s*who (?:has )?(?:bought|spent|paid|ordered) (?:the )?(?P<most>most|least)(?: from (?:me|us))?(?P<rest>.*)", re.I
 )
 _WHICH_MOST = re.compile(
-    rf"\s*which (?:of (?:my|our|the) )?(?P<key>{_GROUPS})s? (?:has |have )?"
-    r"(?P<did>earned|took|brought in|made|sold|paid|spent|costs?) (?:me |us )?(?:the )?(?P<most>most|least)\b"
-    r"(?P<rest>.*)",
+    rf"\s*which (?:of (?:my|our|the) )?(?P<key>{_GROUPS})s? (?:has |have )?(?P<did>earned|took|brought in|made|sold"
+    r"|paid|spent|costs?) (?:me |us )?(?:the )?(?P<most>most|least)\b(?P<rest>.*)",
     re.I,
 )
 
@@ -100,9 +95,8 @@ _ENDS: tuple[tuple[Operation, re.Pattern[str]], ...] = (
 )
 _FIRST_OF = "lowest|smallest|cheapest|oldest|earliest|highest|largest|biggest|dearest|newest|latest"
 _SORTED = re.compile(
-    r"\b(?:sorted|ordered|ranked|arranged|in order)(?: by| of| from)? (?P<by>.+)"
-    r"|\A\s*(?:sort|rank|order) .+? (?P<key>by .+)"
-    rf"|\b(?:by|from) (?P<rank>[^?]*?\b(?:{_FIRST_OF})(?: first| to)\b.*)",
+    r"\b(?:sorted|ordered|ranked|arranged|in order)(?: by| of| from)? (?P<by>.+)|\A\s*(?:sort|rank|order) .+? "
+    rf"(?P<key>by .+)|\b(?:by|from) (?P<rank>[^?]*?\b(?:{_FIRST_OF})(?: first| to)\b.*)",
     re.I,
 )
 _UPWARDS = re.compile(
@@ -319,16 +313,13 @@ def _bound_of(said: re.Match[str]) -> Bound:
     return Bound(" ".join(said["how"].casefold().split()), limit, currency)
 
 
-UNSAID = frozenset(
-    key_of(word)
-    for word in listed(
-        "how much many which what total sum altogether all year month week quarter this last there still yet accounts "
-        "account books table list income earnings takings revenue receipts earn earned taken take took in come came "
-        "brought received expense expenses expenditure outgoings spend spent spending paid unpaid pay out gone went "
-        "outstanding overdue owe owes owed owing due open get one ones so far got have has been to from money got made "
-        "january february march april may june july august september october november december clients people "
-        "haven hasn hadn aren isn weren wasn didn don doesn won show give tell sort rank order name please"
-    )
+UNSAID = key_set(
+    "how much many which what total sum altogether all year month week quarter this last there still yet accounts "
+    "account books table list income earnings takings revenue receipts earn earned taken take took in come came "
+    "brought received expense expenses expenditure outgoings spend spent spending paid unpaid pay out gone went "
+    "outstanding overdue owe owes owed owing due open get one ones so far got have has been to from money got made "
+    "january february march april may june july august september october november december clients people "
+    "haven hasn hadn aren isn weren wasn didn don doesn won show give tell sort rank order name please"
 )
 """Words of questions that no table has to say."""
 OF_SUMS = keys_of("sum total amount price value cost worth sale sales sold pay paid spend spent earn earned")

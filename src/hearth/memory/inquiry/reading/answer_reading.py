@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from hearth import patterns as re
-from hearth.language.text.tokens import listed
+from hearth.language.text.tokens import word_set
 from hearth.memory.inquiry.money import WHOLE, money_in, money_text
 from hearth.memory.inquiry.reading.answer_subjects import asks_who, is_pronoun, of_the_writer, who_told
 from hearth.memory.inquiry.reading.value_owners import NOBODY, People, is_without, lines_of_others, worded_for
@@ -30,7 +30,7 @@ from hearth.memory.passages.passage_cutting import SENTENCE, sentence_at, unwrap
 from hearth.memory.passages.passage_store import Candidate, Passage
 from hearth.memory.passages.text_tables import tables_in
 from hearth.memory.search.terms import telling_words
-from hearth.memory.search.word_forms import key_of, keys_of
+from hearth.memory.search.word_forms import key_of, key_set, keys_of
 from hearth.models.encoder.lora_encoder import Array
 from hearth.models.span_extractor import ABSENT, NO, SPAN, YES, Answer, Form, Question, SpanReader
 from hearth.tools.memory import DOUBTED
@@ -86,10 +86,9 @@ _ASKS_HOURS = re.compile(
 )
 """Asks for the hours at which something is open."""
 _TIMES = (
-    rf"\A(?!.*\d{{5}}){_NO_MONEY}"
-    r".*(?:\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|today|tomorrow|yesterday|noon"
-    r"|midnight|morning|evening|afternoon|night|spring|summer|autumn|winter|christmas|easter|week|month|year|day|centur"
-    r"|after|before|when|during|while|until|since))"
+    rf"\A(?!.*\d{{5}}){_NO_MONEY}.*(?:\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat"
+    r"|sun|today|tomorrow|yesterday|noon|midnight|morning|evening|afternoon|night|spring|summer|autumn|winter|christmas"
+    r"|easter|week|month|year|day|centur|after|before|when|during|while|until|since))"
 )
 _IN = r"\s*(?:(?:on|in|at|by|until|till|since|from|for|of|after|to) )?"
 _PRICES = r"(?:did|does|do|is|are|was|were|will|would|should|can|have|has|money|rent|cost|deposit|interest|tax)\b"
@@ -137,10 +136,9 @@ _NEEDED = tuple(
 )
 """What the words that answer must hold, by how the question begins."""
 _HEAD_NOUN = re.compile(
-    r"\s*(?:what(?:'s|’s|s| is| was| are)? (?:the|my|our|his|her|their|[\w-]+['’]s) (?P<of>[\w -]+?)"
-    r"(?: (?:of|for|from|in|at|on) (?P<rest>.*))?"
-    r"|what (?:did|does|has) (?:the|my|our) (?P<who>\w+) (?:say|said|write|written|want|think)\b.*"
-    r"|(?:what|which) (?P<kind>\w+) (?:do|does|did|is|was|will|has|have)\b.*)[\s?.!]*",
+    r"\s*(?:what(?:'s|’s|s| is| was| are)? (?:the|my|our|his|her|their|[\w-]+['’]s) (?P<of>[\w -]+?)(?: (?:of|for|from"
+    r"|in|at|on) (?P<rest>.*))?|what (?:did|does|has) (?:the|my|our) (?P<who>\w+) (?:say|said|write|written|want"
+    r"|think)\b.*|(?:what|which) (?P<kind>\w+) (?:do|does|did|is|was|will|has|have)\b.*)[\s?.!]*",
     re.IGNORECASE,
 )
 _WHOSE = re.compile(r"\s*what(?:'s|’s|s| is| was)? (?P<whose>[^\W\d_]+)['’]s ", re.IGNORECASE)
@@ -162,8 +160,8 @@ _OTHER_CODE = re.compile(
     re.IGNORECASE,
 )
 """Says before a number that it is of a kind that is always called so: "sort code 00-11-22"."""
-_UNSAID = frozenset(
-    """amount cost day date fee name number price rent size sum time total value colour color kind sort""".split()  # noqa: SIM905 - a list of words
+_UNSAID = word_set(
+    """amount cost day date fee name number price rent size sum time total value colour color kind sort"""
 )
 """Nouns that what they name need not stand beside."""
 _LEAST_MEANT = 0.4
@@ -171,15 +169,10 @@ _LEAST_MEANT = 0.4
 _WHEN = re.compile(r"\s*(?:by |until |till |from )?when\b", re.IGNORECASE)
 LACKING = 0.4
 """What is left of the probability of an answer from a record that does not name what is asked for."""
-ON_A_CARD = frozenset(
-    map(
-        key_of,
-        listed(
-            "phone number mobile cell email mail address birthday born birth date day year old age turn live work "
-            "company employer firm organisation job street city town postcode zip reach call ring contact card details "
-            "name full first last surname who whose note home when"
-        ),
-    )
+ON_A_CARD = key_set(
+    "phone number mobile cell email mail address birthday born birth date day year old age turn live work "
+    "company employer firm organisation job street city town postcode zip reach call ring contact card details "
+    "name full first last surname who whose note home when"
 )
 """What a card of an address book tells of somebody."""
 _DEED = re.compile(
@@ -192,9 +185,8 @@ _OF_DATE = re.compile(rf"on|the|from|to|at|of|and|\d[\d:./]*(?:st|nd|rd|th)?|{_M
 _NAMING = frozenset({"contact", "event", "reminder"})
 """Kinds of records that say what each of their values is; prose says it in other words."""
 _WHOLE_DATE = re.compile(
-    r"(?:\b(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?"
-    rf"(?:\b\d{{1,2}}(?:st|nd|rd|th)? {_MONTHS}\b|\b{_MONTHS} \d{{1,2}}\b(?!\d))"
-    r"(?:,? \d{4}\b)?",
+    rf"(?:\b(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?(?:\b\d{{1,2}}(?:st|nd|rd|th)? {_MONTHS}\b|\b{_MONTHS} "
+    r"\d{1,2}\b(?!\d))(?:,? \d{4}\b)?",
     re.IGNORECASE,
 )
 _CLOCK_TIME = r"(?:\d{1,2}[:.]\d\d(?: ?[ap]m\b)?|\d{1,2} ?[ap]m\b|noon\b|midday\b|midnight\b)"
@@ -219,9 +211,8 @@ _HOW_MUCH_OF = re.compile(
     re.IGNORECASE,
 )
 _MONEY = re.compile(
-    r"\bhow much\b.*\b(?:bill|invoice|rent|fee|fare|pay|paid|cost|owe|charge|price|money)s?\b"
-    r"|\s*how much (?:is|are|was|were|will|does|do|did)\b"
-    r"(?!.*\b(?:weigh|eat|drink|sleep|use|need|hold|fit|grow|know|rain|left|time)s?\b)"
+    r"\bhow much\b.*\b(?:bill|invoice|rent|fee|fare|pay|paid|cost|owe|charge|price|money)s?\b|\s*how much (?:is|are|was"
+    r"|were|will|does|do|did)\b(?!.*\b(?:weigh|eat|drink|sleep|use|need|hold|fit|grow|know|rain|left|time)s?\b)"
     r"|\bwhat\b.*\b(?:price|cost|fee|rent|fare)s?\b|\s*what (?:do|does|did) (?:i|we) (?:still )?owe\b",
     re.IGNORECASE,
 )
@@ -276,9 +267,8 @@ _LABEL = re.compile(
     rf"(?:[^\S\n]*$|(?<=\d\d)\.[^\S\n]+(?!(?i:{_MONTHS}))(?=[A-Z]))"
 )
 _STATED = re.compile(
-    r"\b(?:the|my|our|your) (?P<label>[^\W\d_][\w '’-]{1,30}?)"
-    r" (?:is|are|becomes|will be|(?:rises|goes (?:up|down)|increases|falls|drops) to"
-    r"|changes (?:on [^.;,\n]{3,20} )?to|(?:was|is|has been|has) changed to) "
+    r"\b(?:the|my|our|your) (?P<label>[^\W\d_][\w '’-]{1,30}?) (?:is|are|becomes|will be|(?:rises|goes (?:up|down)"
+    r"|increases|falls|drops) to|changes (?:on [^.;,\n]{3,20} )?to|(?:was|is|has been|has) changed to) "
     r"(?P<value>[^\s.,;](?:[^.,;\n]|(?<=\d),(?=\d)|(?<=\w)\.(?=\w)){0,60}?)(?= and |\.(?!\w)|,(?!\d)|[;\n]|\Z)",
     re.IGNORECASE,
 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from hearth.language.text.tokens import listed
+from hearth.language.text.tokens import word_set
 from hearth.memory.passages.passage_cutting import SENTENCE, unwrapped
 from hearth.memory.passages.passage_store import Passage
 from hearth.memory.search.terms import STOP_WORDS
@@ -33,17 +33,15 @@ _FIRST, _SECOND = (
 _THIRD = frozenset(("she", "he", "they", "it", "she's", "he's", "they're", "her", "him", "them"))
 _WE = frozenset(("we", "us", "we're", "we've", "we'll"))
 PRONOUNS = _FIRST | _SECOND | _THIRD | _WE | {"someone", "somebody", "who", "this", "that", "these", "those"}
-_NO_NAMES = frozenset(
-    listed(
-        "hi hello hey dear thanks thank yes no love regards best please sorry monday tuesday wednesday thursday friday "
-        "saturday sunday january february march april may june july august september october november december "
-        "christmas easter could can will would also just let see ok okay good morning evening afternoon re fwd"
-    )
+_NO_NAMES = word_set(
+    "hi hello hey dear thanks thank yes no love regards best please sorry monday tuesday wednesday thursday friday "
+    "saturday sunday january february march april may june july august september october november december "
+    "christmas easter could can will would also just let see ok okay good morning evening afternoon re fwd"
 )
 _TOO = re.compile(
     r"\s*,?\s*(?:and|as) (?:so )?(?:has|have|does|do|did|is|are|will|can) (?P<name>[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?)"
 )
-_LIGHT = frozenset(listed("have has had got get gets thing things one else"))
+_LIGHT = word_set("have has had got get gets thing things one else")
 _N_LEAD = 5
 """Words of a clause in which its subject stands."""
 _OF_VERB = 2

@@ -33,10 +33,8 @@ _TO_SAY = re.compile(
 """An order to say something, with what is to be said."""
 _TO_ASSISTANT = re.compile(
     r"\A\W*(?:(?:dear|hey|hi|hello|attention|(?:note |message )?(?:to|for)) (?:the |my |your |any )?(?:ai )?"
-    r"(?:assistant|agent|bot|model)\s*[,:;!–-]"
-    r"|(?:(?:dear|hey|hi|hello|to|for) )?(?:an? |the )?(?:ai|hearth|chatbot|language model|llm)\b"
-    r"(?: (?:assistant|agent|bot|model|system))?\s*[,:;!–-]"
-    r"|(?:assistant|agent|bot)\s*,)",
+    r"(?:assistant|agent|bot|model)\s*[,:;!–-]|(?:(?:dear|hey|hi|hello|to|for) )?(?:an? |the )?(?:ai|hearth|chatbot"
+    r"|language model|llm)\b(?: (?:assistant|agent|bot|model|system))?\s*[,:;!–-]|(?:assistant|agent|bot)\s*,)",
     re.IGNORECASE,
 )
 """Speaks to the assistant."""

@@ -37,9 +37,7 @@ _PARTS = {
     "double": 2,
 }
 _PART_OF = re.compile(
-    rf"(?:\b(?P<n>\d+(?:[.,]\d+)?) ?(?:per ?cent|%)|\b(?P<part>{'|'.join(_PARTS)}))"
-    r"(?: of)? (?P<whole>[^,?]+)",
-    re.I,
+    rf"(?:\b(?P<n>\d+(?:[.,]\d+)?) ?(?:per ?cent|%)|\b(?P<part>{'|'.join(_PARTS)}))(?: of)? (?P<whole>[^,?]+)", re.I
 )
 _SHARE = re.compile(
     rf"\s*(?:in )?(?:what|which|how many) (?:{_CENT}|proportion|share|part|fraction) of (?P<whole>.+?)"

@@ -25,7 +25,7 @@ from typing import Literal
 
 from hearth import patterns as re
 from hearth.errors import ToolError
-from hearth.language.text.tokens import NUMBER_WORDS, listed
+from hearth.language.text.tokens import NUMBER_WORDS
 from hearth.language.text.word_match import Query
 from hearth.memory.inquiry.answer_telling import witness_of
 from hearth.memory.inquiry.people_meant import cards_of
@@ -34,7 +34,7 @@ from hearth.memory.passages.collecting import said_date
 from hearth.memory.passages.passage_store import Passage, PassageStore
 from hearth.memory.search.terms import STOP_WORDS
 from hearth.memory.search.time_mentions import Period
-from hearth.memory.search.word_forms import key_of, keys_of
+from hearth.memory.search.word_forms import key_of, key_set, keys_of
 from hearth.protocols import CallContext, Witness
 from hearth.tools.mail.mailbox import SENT
 from hearth.tools.mail.mime import read_head
@@ -66,23 +66,19 @@ _UNKNOWN = 0.5
 _LEAST_LIKE, _LEAST_LIKER = 0.36, 0.14
 """Least likeness of meaning by which a thing is meant, and least difference from the next one."""
 _ALIKE = 0.97
-_HAPPENS = frozenset(
-    key_of(word)
-    for word in listed(
-        "start starts started starting begin begins beginning end ends ended ending over finish finishes finished stop "
-        "done get gets got getting come comes came coming go goes went going gone take takes took taking place happen "
-        "happens happened turn turning turned up out back here there time times day days date dates week weeks month "
-        "months year years hour hours minute minutes night nights last latest first next previous recent earliest "
-        "appointment event entry calendar thing things session sessions reminder said say says write wrote written "
-        "mail mails mailed message messages email told tell let know ask asked arrive arrived today tonight tomorrow "
-        "yesterday now still left again already really actually exactly it they she he them him her his its their "
-        "one ones be being been am pm o'clock clock have having had open opens opened close closes closed leave left "
-        "haven hasn hadn "
-        "didn don doesn isn wasn aren weren havent hasnt didnt dont many more much long "
-        "often old how further until till since before after between from by work out according "
-        "altogether together total all every each both add added put summed combined number so far date dated due "
-        "deadline notice warning send sent answer give gave given gives rang ring rung rings"
-    )
+_HAPPENS = key_set(
+    "start starts started starting begin begins beginning end ends ended ending over finish finishes finished stop "
+    "done get gets got getting come comes came coming go goes went going gone take takes took taking place happen "
+    "happens happened turn turning turned up out back here there time times day days date dates week weeks month "
+    "months year years hour hours minute minutes night nights last latest first next previous recent earliest "
+    "appointment event entry calendar thing things session sessions reminder said say says write wrote written "
+    "mail mails mailed message messages email told tell let know ask asked arrive arrived today tonight tomorrow "
+    "yesterday now still left again already really actually exactly it they she he them him her his its their one "
+    "ones be being been am pm o'clock clock have having had open opens opened close closes closed leave left haven "
+    "hasn hadn didn don doesn isn wasn aren weren havent hasnt didnt dont many more much long often old how "
+    "further until till since before after between from by work out according altogether together total all every "
+    "each both add added put summed combined number so far date dated due deadline notice warning send sent answer "
+    "give gave given gives rang ring rung rings"
 )
 """Words of questions that say how things take place and name none of them."""
 

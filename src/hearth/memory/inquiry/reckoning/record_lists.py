@@ -17,7 +17,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from hearth import patterns as re
 from hearth.language.temporal.time_words import MONTHS
-from hearth.language.text.tokens import listed
 from hearth.memory.inquiry.people_meant import card_meant
 from hearth.memory.inquiry.reckoning.dated_things import Kind, Thing, Time, in_order, moment_said, naming_keys
 from hearth.memory.inquiry.reckoning.meant_moments import BIRTHDAY, Moment, Moments, periods_meant, tense_of
@@ -25,7 +24,7 @@ from hearth.memory.inquiry.reckoning.time_spans import length_said
 from hearth.memory.inquiry.record_answers import birthdays_in
 from hearth.memory.passages.collecting import said_birth, said_date
 from hearth.memory.search.time_mentions import Period, without_times
-from hearth.memory.search.word_forms import key_of
+from hearth.memory.search.word_forms import key_of, key_set
 from hearth.protocols import HomeAnswer, ValueKind, Witness
 from hearth.tools.mail.mailbox import places
 from hearth.tools.memory import DOUBTED, N_SHOWN
@@ -49,15 +48,10 @@ _TWICE = re.compile(r"\b(?:more than once|twice|several times|repeatedly|again a
 _WHO = re.compile(r"\b(?:who|whom|whose|which (?:people|persons?|correspondents?|senders?))\b", re.I)
 _WHICH = re.compile(r"\s*(?:which|who|whose|what(?:['’]?s)?)\b(?! (?:was|is|were|are|did|does)\b.*\babout\b)", re.I)
 _OF_ANOTHER_KIND = re.compile(r"\s*(?:when|what did)\b", re.I)
-_OF_MAILS = frozenset(
-    map(
-        key_of,
-        listed(
-            "correspondent correspondents unread unopened read opened inbox received receive oldest newest longest "
-            "more often rest than once twice several most frequently others anyone else person people sender senders "
-            "box arrived remain remains lying yet never look looked among waiting wait"
-        ),
-    )
+_OF_MAILS = key_set(
+    "correspondent correspondents unread unopened read opened inbox received receive oldest newest longest "
+    "more often rest than once twice several most frequently others anyone else person people sender senders "
+    "box arrived remain remains lying yet never look looked among waiting wait"
 )
 _PERSONS = re.compile(r"\bhow many (?:different )?(?:people|persons|senders)\b", re.I)
 _PEOPLE = re.compile(
@@ -73,16 +67,10 @@ _HAS: dict[str, tuple[str, Callable[[Card], bool]]] = {
     "birthday": (r"birth(?:day|date)s?|bdays?|date of birth", lambda card: card.birth is not None),
     "address": (r"(?:postal |home |street )?(?<!mail )address(?:es)?(?! ?book)", lambda card: bool(card.address)),
 }
-_OF_PEOPLE = frozenset(
-    map(
-        key_of,
-        listed(
-            "e folks people person persons contact contacts address addresses book card cards place places reach "
-            "call because phone telephone mobile cell number numbers email mail birthday birthdays bday bdays birth "
-            "date without any own lack lacks lacking missing list stored saved only know anybody "
-            "everyone oldest youngest alive kept"
-        ),
-    )
+_OF_PEOPLE = key_set(
+    "e folks people person persons contact contacts address addresses book card cards place places reach call because "
+    "phone telephone mobile cell number numbers email mail birthday birthdays bday bdays birth date without any own "
+    "lack lacks lacking missing list stored saved only know anybody everyone oldest youngest alive kept"
 )
 _OLDEST, _YOUNGEST = re.compile(r"\boldest\b", re.I), re.compile(r"\byoungest\b", re.I)
 _AFTER_BIRTHDAY = re.compile(r"\b(?:next|after|then|follow\w*)\b", re.I)
@@ -90,21 +78,14 @@ _BUSIEST = re.compile(
     r"\b(?:busiest|busier|fullest|fuller|most (?:events|appointments|things|entries|on)|more (?:events|on))\b", re.I
 )
 _OF_TWO = re.compile(rf"\b(?:{'|'.join(MONTHS)}),? or (?:in )?(?:{'|'.join(MONTHS)})\b", re.I)
-_OF_ORDER = frozenset(
-    map(key_of, listed("first last next right directly straight immediately comes follow follows right"))
-)
+_OF_ORDER = key_set("first last next right directly straight immediately comes follow follows right")
 _SHORTEST, _LONGEST = re.compile(r"\bshortest\b", re.I), re.compile(r"\blongest\b", re.I)
 _EVENTS = re.compile(r"\b(?:calendar|diary|events?|appointments?|meetings?|things?|stuff|entries|engagements?)\b", re.I)
-_OF_EVENTS = frozenset(
-    map(
-        key_of,
-        listed(
-            "calendar diary event events appointment appointments meeting meetings thing things stuff entry entries "
-            "engagement engagements busiest busier fullest fuller most more shortest longest class classes included "
-            "including too agenda schedule scheduled planned booked month week day weekday remain remaining booking "
-            "regular weekly usual other else same any anything something rest coming"
-        ),
-    )
+_OF_EVENTS = key_set(
+    "calendar diary event events appointment appointments meeting meetings thing things stuff entry entries "
+    "engagement engagements busiest busier fullest fuller most more shortest longest class classes included "
+    "including too agenda schedule scheduled planned booked month week day weekday remain remaining booking "
+    "regular weekly usual other else same any anything something rest coming"
 )
 _HOW_MANY_EVENTS = re.compile(rf"\bhow (?:many|much) (?:more |other |of my )?(?:\w+ ){{0,2}}?{_EVENTS.pattern}", re.I)
 _BEHIND = re.compile(
@@ -121,27 +102,16 @@ _SAME_DAY = re.compile(
     re.I,
 )
 _SAME_TIME = re.compile(
-    r".*\b(?:which|what) (?:of my )?"
-    r"(?P<kind>(?:\w+ ){0,2}?(?:reminders?|events?|appointments?|engagements?|things?|classes|class))\b"
-    r".*?\b(?:when|while|during|into|at the (?:same )?(?:time|moment|start|beginning) (?:of|as|when|that)|as|over"
-    r"|on top of|with) (?P<what>.+)",
+    r".*\b(?:which|what) (?:of my )?(?P<kind>(?:\w+ ){0,2}?(?:reminders?|events?|appointments?|engagements?|things?"
+    r"|classes|class))\b.*?\b(?:when|while|during|into|at the (?:same )?(?:time|moment|start|beginning) (?:of|as|when"
+    r"|that)|as|over|on top of|with) (?P<what>.+)",
     re.I,
 )
 
 
 def lists_answer(question: str, moments: Moments) -> HomeAnswer | None:
     """Answer a question over the records of one kind; None where it asks for nothing of the kind."""
-    for operation in (
-        _weekday,
-        _next_birthday,
-        _oldest,
-        _people,
-        _mails,
-        _in_order,
-        _same_time,
-        _busiest,
-        _events,
-    ):
+    for operation in (_weekday, _next_birthday, _oldest, _people, _mails, _in_order, _same_time, _busiest, _events):
         if (told := operation(question, moments)) is not None:
             return told
     return None

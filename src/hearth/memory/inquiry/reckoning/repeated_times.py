@@ -14,14 +14,7 @@ from dataclasses import dataclass
 
 from hearth import patterns as re
 from hearth.memory.inquiry.answer_telling import witness_of
-from hearth.memory.inquiry.reckoning.dated_things import (
-    EVENTS,
-    PLANNED,
-    Meant,
-    Time,
-    in_order,
-    naming_keys,
-)
+from hearth.memory.inquiry.reckoning.dated_things import EVENTS, PLANNED, Meant, Time, in_order, naming_keys
 from hearth.memory.inquiry.reckoning.meant_moments import Moments, periods_meant
 from hearth.memory.inquiry.reckoning.time_spans import AUX, length_said
 from hearth.memory.passages.passage_cutting import sentences_of

@@ -18,14 +18,13 @@ from functools import cached_property, lru_cache
 
 from hearth import patterns as re
 from hearth.language.temporal.time_words import MONTHS
-from hearth.language.text.tokens import listed
 from hearth.memory.inquiry.answer_telling import witness_of
 from hearth.memory.inquiry.money import MOST_DIGITS, money_in
 from hearth.memory.inquiry.reckoning.dated_things import DatedThings, naming_keys
 from hearth.memory.passages.passage_cutting import unwrapped
 from hearth.memory.passages.passage_store import Passage
 from hearth.memory.search.time_mentions import Period
-from hearth.memory.search.word_forms import key_of, keys_of
+from hearth.memory.search.word_forms import key_of, key_set, keys_of
 from hearth.protocols import Witness
 
 _N_KEPT = 5000
@@ -58,15 +57,12 @@ _OF_PRICES = re.compile(
 )
 _NAMED_PRICE = re.compile(rf"{_OF_PRICES.pattern}(?:\W+(?:of|is|was|for|asks))*\W*\Z", re.I)
 """Stands before a number that is a price, whatever stands behind it: "invoice 1 600 follows"."""
-_LIGHT = frozenset(
-    key_of(word)
-    for word in listed(
-        "cost costs price prices pay paid pays worth come comes amount total much many per cent percent percentage "
-        "proportion share part difference dearer cheaper expensive less want wants ask asks charge charges spend spent "
-        "buy bought new old need needs kilo kilos kg piece pieces make made set bill altogether whole euro euros pound "
-        "pounds kroner dollar dollars average typical receipt receipts largest biggest smallest highest lowest "
-        "most under money owe owes sum lose lost cut getting combined thru through"
-    )
+_LIGHT = key_set(
+    "cost costs price prices pay paid pays worth come comes amount total much many per cent percent percentage "
+    "proportion share part difference dearer cheaper expensive less want wants ask asks charge charges spend spent "
+    "buy bought new old need needs kilo kilos kg piece pieces make made set bill altogether whole euro euros pound "
+    "pounds kroner dollar dollars average typical receipt receipts largest biggest smallest highest lowest "
+    "most under money owe owes sum lose lost cut getting combined thru through"
 )
 """Words of questions that amounts need not say."""
 LEAST_SAID = 0.5
@@ -262,6 +258,4 @@ def same_currency(rows: Sequence[Stated]) -> str | None:
 
 
 _OF_MONTHS = frozenset(map(key_of, MONTHS))
-_SMALL_UNITS = frozenset(
-    map(key_of, listed("is in a for the but on at to per each every with if and or after before by from"))
-)
+_SMALL_UNITS = key_set("is in a for the but on at to per each every with if and or after before by from")

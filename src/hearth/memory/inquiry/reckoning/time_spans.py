@@ -83,10 +83,9 @@ _OLDER = re.compile(
 )
 _IS_OLDER = re.compile(r"\s*(?:is|was) (?P<one>.+?) (?P<how>older|younger) than (?P<other>.+)", re.I)
 _AGES_APART = re.compile(
-    rf"\s*(?:how (?:much|many years) (?:older|younger) (?:{AUX}) (?P<one>.+?) than (?P<other>.+)"
-    r"|how many years apart are (?P<the>.+?) and (?P<those>.+)"
-    r"|.*\b(?:age (?:difference|gap)|(?:difference|gap) (?:in|of) (?:age|years))"
-    r" between (?P<this>.+?) and (?P<that>.+))",
+    rf"\s*(?:how (?:much|many years) (?:older|younger) (?:{AUX}) (?P<one>.+?) than (?P<other>.+)|how many years apart "
+    r"are (?P<the>.+?) and (?P<those>.+)|.*\b(?:age (?:difference|gap)|(?:difference|gap) (?:in|of) (?:age|years)) "
+    r"between (?P<this>.+?) and (?P<that>.+))",
     re.I,
 )
 _TURNS = re.compile(r"\bturn(?:s|ing)?\b|\b(?:what|which) age\b|\bhow old\b", re.I)
