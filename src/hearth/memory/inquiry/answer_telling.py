@@ -290,7 +290,7 @@ def is_of(passage: Passage, at: dt.datetime, named: Period) -> bool:
             if months := {month.casefold().split()[-1][:3] for month in form.findall(text)}:
                 is_near = -_MOST_MONTH < at - named.start < 3 * _MOST_MONTH
                 return f"{named.start:%b}".casefold() in months and is_near
-    return named.start <= at < named.end
+    return named.holds(at)
 
 
 def _series_of(best: Reading, readings: Sequence[Reading]) -> list[Reading]:

@@ -65,8 +65,7 @@ def waiting_answer(call: CallContext, passages: PassageStore, period: Period | N
     """Say who waits for an answer, the newest first; of a period, if one is given, whose mails came in it."""
     waiting = waiting_for(call, passages)
     if period is not None and period.start < call.now:
-        came = [(one, one.witness.at) for one in waiting]
-        waiting = [one for one, at in came if at is not None and period.start <= at < period.end]
+        waiting = [one for one in waiting if period.holds(one.witness.at)]
     mails = waiting[:N_SHOWN]
     names = list(dict.fromkeys(one.sender for one in mails))
     value = ", ".join(names) if mails else "Nobody: no mail of the last weeks asks for an answer"

@@ -124,7 +124,7 @@ def _asked_by_when(question: str, passages: PassageStore, call: CallContext) -> 
     """List what mails ask of the owner: those with a day first, the soonest before the others."""
     mails = asking_mails(call, passages)
     if periods := [one for one in times_named(question, call.now) if one.end > call.now]:
-        mails = [one for one in mails if one.due is not None and periods[0].start <= one.due < periods[0].end]
+        mails = [one for one in mails if periods[0].holds(one.due)]
     if re.search(r"\b(?:by when|deadlines?)\b", question, re.I) and any(one.due is not None for one in mails):
         mails = [one for one in mails if one.due is not None]
     mails.sort(key=lambda one: (one.due is None, one.due.timestamp() if one.due is not None else 0.0))

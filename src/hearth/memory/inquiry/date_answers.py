@@ -14,7 +14,7 @@ from typing import Literal
 
 from hearth import patterns as re
 from hearth.language.text.word_match import stems
-from hearth.memory.inquiry.people_meant import card_meant, cards_of
+from hearth.memory.inquiry.people_meant import card_meant, card_witness, cards_of
 from hearth.memory.inquiry.record_answers import birthdays_in, events_in, is_whole_days, matter_of, witness_of_event
 from hearth.memory.passages.collecting import said_date
 from hearth.memory.search.time_mentions import Period, times_named, without_times
@@ -119,8 +119,7 @@ def _age(question: str, matter: str, call: CallContext) -> HomeAnswer | None:
         age += card.birth.in_year(today.year) != today
     if age < 0:
         return None
-    witness = Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: born {_day(born)}", "file")
-    return HomeAnswer("number", str(age), "", (witness,))
+    return HomeAnswer("number", str(age), "", (card_witness(card, f"born {born.day} {born:%B} {born.year}"),))
 
 
 def _events_of(matter: str, start: dt.datetime, end: dt.datetime, call: CallContext) -> list[Event]:
@@ -146,7 +145,3 @@ def _witness(event: Event, call: CallContext) -> tuple[Witness]:
 def _when(event: Event) -> str:
     day = said_date(event.start)
     return day if is_whole_days(event.start, event.end) else f"{day} at {event.start:%H:%M}"
-
-
-def _day(day: dt.date) -> str:
-    return f"{day.day} {day:%B} {day.year}"

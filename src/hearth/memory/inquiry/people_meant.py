@@ -9,6 +9,7 @@ Covered: two people of one name are nobody. Not covered: somebody whom only two 
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 
 from hearth import patterns as re
@@ -19,7 +20,7 @@ from hearth.memory.passages.passage_cutting import SENTENCE
 from hearth.memory.passages.passage_store import PassageStore
 from hearth.memory.search.terms import STOP_WORDS
 from hearth.memory.search.word_forms import key_of, key_set, keys_of
-from hearth.protocols import CallContext, HomeAnswer, Witness
+from hearth.protocols import CallContext, HomeAnswer, ValueKind, Witness
 from hearth.tools.memory import LEAST_SURE
 from hearth.tools.pim.cards import Card, read_cards
 
@@ -141,8 +142,13 @@ def _told(question: str, card: Card, beside: tuple[Witness, ...], chance: float)
     value = {"phone": card.phone, "email": card.email, "address": card.address, "birthday": birthday}[asked]
     if not value:
         return None
-    own = Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: {value}", "file")
-    return HomeAnswer("date" if asked == "birthday" else "text", value, "", (own, *beside), chance)
+    kind: ValueKind = "date" if asked == "birthday" else "text"
+    return HomeAnswer(kind, value, "", (card_witness(card, value), *beside), chance)
+
+
+def card_witness(card: Card, said: str, at: dt.datetime | None = None) -> Witness:
+    """Return what a card says as what an answer rests on."""
+    return Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: {said}", "file", at)
 
 
 def _named(phrase: str, cards: Sequence[Card]) -> list[Card]:

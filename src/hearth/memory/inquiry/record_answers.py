@@ -27,10 +27,10 @@ from hearth.language.text.word_match import Query, stems
 from hearth.language.values.slots import find_slots
 from hearth.memory.inquiry.amounts.table_answers import answer_from_tables, column_sum, row_day
 from hearth.memory.inquiry.amounts.table_questions import asked_of_table
-from hearth.memory.inquiry.answer_telling import is_of, past_of
+from hearth.memory.inquiry.answer_telling import is_of, past_of, witness_of
 from hearth.memory.inquiry.asking_mails import due_answer, waiting_answer, wanted_answer
 from hearth.memory.inquiry.money import WHOLE, money_in, money_text
-from hearth.memory.passages.collecting import made_here, said_date, where_of
+from hearth.memory.passages.collecting import said_date
 from hearth.memory.passages.passage_cutting import SENTENCE
 from hearth.memory.passages.passage_store import Passage, PassageStore
 from hearth.memory.search.time_mentions import Period, times_named, without_times
@@ -41,25 +41,9 @@ from hearth.tools.pim.calendar_events import Event, Events, Search
 from hearth.tools.pim.cards import read_cards
 from hearth.types import Context
 
-Operation = Literal[
-    "birthdays",
-    "clash",
-    "sum",
-    "mean",
-    "most",
-    "least",
-    "count",
-    "column",
-    "held",
-    "undone",
-    "waiting",
-    "wanted",
-    "due",
-    "table",
-    "row",
-    "groups",
-    "apart",
-]
+_OfAmounts = Literal["sum", "mean", "most", "least", "column", "groups", "apart"]
+_OfRecords = Literal["birthdays", "clash", "count", "held", "undone", "table", "row"]
+Operation = _OfAmounts | _OfRecords | Literal["waiting", "wanted", "due"]
 _N_READ = 2000
 """Most passages that are counted."""
 LOOKED_AHEAD = dt.timedelta(days=14)
@@ -129,12 +113,7 @@ _SUMS = re.compile(
 _MEAN = re.compile(r"\b(?:average|mean|on average|typical(?:ly)?)\b", re.I)
 _MOST = re.compile(r"\b(?:most expensive|highest|biggest|largest|dearest|greatest)\b", re.I)
 _LEAST = re.compile(r"\b(?:cheapest|lowest|smallest|least)\b", re.I)
-_OF_AMOUNTS: tuple[tuple[Operation, re.Pattern[str]], ...] = (
-    ("mean", _MEAN),
-    ("most", _MOST),
-    ("least", _LEAST),
-    ("sum", _SUMS),
-)
+_OF_AMOUNTS: dict[Operation, re.Pattern[str]] = {"mean": _MEAN, "most": _MOST, "least": _LEAST, "sum": _SUMS}
 _COUNT = re.compile(
     r"\s*how many\b(?: \w+){0,2}? (?P<what>mails?|e-?mails?|messages?|events?|meetings?|appointments?|birthdays?|notes?"
     r"|contacts?|cards?|documents?|reminders?)\b",
@@ -259,7 +238,7 @@ def _money_asked(question: str, matter: str) -> Asked | None:
     """Parse a question for what is made of the amounts of a matter."""
     if not (_MONEY_ASKED.match(question) and _SPENT.search(question) and matter):
         return None
-    return next((Asked(operation, matter) for operation, form in _OF_AMOUNTS if form.search(question)), None)
+    return next((Asked(operation, matter) for operation, form in _OF_AMOUNTS.items() if form.search(question)), None)
 
 
 def _column_asked(question: str) -> Asked | None:
@@ -414,10 +393,9 @@ def _count(
     if len(found) == _N_READ and (period is None or (at := found[-1].at) is None or at >= period.start):
         return None  # there are more
     for one in found:
-        is_within = period is None or (one.at is not None and period.start <= one.at < period.end)
-        if is_within and not (kind == "mail" and one.record.startswith(f"{SENT}/")):
+        if (period is None or period.holds(one.at)) and not (kind == "mail" and one.record.startswith(f"{SENT}/")):
             rows.setdefault(one.record, one)
-    return _counted(list(map(_of, rows.values())), what, asked.matter)
+    return _counted([witness_of(one, " ".join(one.text.split())[:160]) for one in rows.values()], what, asked.matter)
 
 
 def _held(question: str, asked: Asked, period: Period | None, call: CallContext) -> HomeAnswer | None:
@@ -444,7 +422,7 @@ def _undone(asked: Asked, passages: PassageStore) -> HomeAnswer | None:
         rf"\b(?:not(?: yet)?(?: been)?|never|yet to be|n['’]t(?: been)?) {done}\b|\bun{done}\b", re.I
     )
     rows = [
-        Witness(one.record, where_of(one), " ".join(line.split()), one.source, one.at)
+        witness_of(one, " ".join(line.split()))
         for one in passages.all(("note", "document", "mail"), asked.matter)
         for line in one.text.split("\n")
         if is_undone.search(line)
@@ -611,16 +589,10 @@ def _in_text(one: Passage, wanted: frozenset[str]) -> Iterable[Amount]:
         return
     is_titled = bool(wanted & stems(f"{one.person} {one.title}"))
     stated = [
-        (
-            value,
-            currency,
-            found.group(),
-            _wholeness(_line_to(one.text, found.start() + place)),
-            wanted <= stems(found.group()),
-        )
+        (value, currency, said, _wholeness(_line_to(one.text, found.start() + place)), wanted <= stems(said))
         for found in SENTENCE.finditer(one.text)
-        for value, currency, place in money_in(found.group())
-        if not _OFFERED.search(found.group())
+        if not _OFFERED.search(said := found.group())
+        for value, currency, place in money_in(said)
     ]
     # "$425 incl. gas" is not what was paid for gas.
     stated = [row for row in stated if (is_titled or row[4]) and not _is_aside(row[2], wanted)]
@@ -649,10 +621,4 @@ def _wholeness(said: str) -> int:
 
 def _stated(row: Amount) -> Witness:
     when = f" ({said_date(row.at)})" if row.at is not None and "|" in row.quote else ""
-    one, quote = row.passage, " ".join(row.quote.split()) + when
-    return Witness(one.record, where_of(one), quote, one.source, row.at, kind=made_here(one))
-
-
-def _of(passage: Passage) -> Witness:
-    quote = " ".join(passage.text.split())[:160]
-    return Witness(passage.record, where_of(passage), quote, passage.source, passage.at, kind=made_here(passage))
+    return replace(witness_of(row.passage, " ".join(row.quote.split()) + when), at=row.at)

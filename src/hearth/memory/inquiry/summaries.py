@@ -21,11 +21,11 @@ from hearth.memory.inquiry.answer_telling import witness_of
 from hearth.memory.inquiry.asking_mails import AskingMail, waiting_for
 from hearth.memory.inquiry.reading.answer_reading import covered, ranked
 from hearth.memory.inquiry.record_answers import birthdays_in, events_in, hours_of, witness_of_event
-from hearth.memory.passages.collecting import made_here, said_date, where_of
+from hearth.memory.passages.collecting import said_date
 from hearth.memory.passages.passage_cutting import sentences_of
 from hearth.memory.passages.passage_store import Passage, PassageStore
 from hearth.memory.search.time_mentions import Period, times_named
-from hearth.protocols import CallContext, Encoder, HomeAnswer, Witness
+from hearth.protocols import CallContext, Encoder, HomeAnswer
 from hearth.tools.mail.mailbox import SENT
 
 N_TOLD = 3
@@ -104,9 +104,7 @@ def summary_of(
     """
     if wanted.kind == "period":
         return _of_period(wanted.thing, passages, call)
-    kinds = (
-        ("mail", "note", "document") if not wanted.kind else ("mail",) if wanted.kind == "thread" else (wanted.kind,)
-    )
+    kinds = ("mail" if wanted.kind == "thread" else wanted.kind,) if wanted.kind else ("mail", "note", "document")
     found = ranked(wanted.thing, passages.find(wanted.thing, kinds))
     first = next((one.passage for one in found if covered(wanted.thing, one.passage.read) > LEAST_NAMED), None)
     if first is None:
@@ -121,8 +119,7 @@ def summary_of(
     if wanted.kind == "thread":
         return _of_thread(_thread_of(first, passages), told)
     value = " ".join(told(first, N_TOLD))
-    witness = Witness(first.record, where_of(first), "", first.source, first.at, kind=made_here(first))
-    return HomeAnswer("text", value.rstrip("."), "", (witness,)) if value else None
+    return HomeAnswer("text", value.rstrip("."), "", (witness_of(first, ""),)) if value else None
 
 
 def decision_of(
@@ -155,8 +152,7 @@ def decision_of(
         return None
     vectors = passages.encoder.encode([matter, *(sentence for _, sentence in said)])
     passage, sentence = said[int(np.argmax(vectors[1:] @ vectors[0]))]
-    witness = Witness(passage.record, where_of(passage), sentence, passage.source, passage.at, kind=made_here(passage))
-    return HomeAnswer("text", sentence.strip("-*•· ").rstrip("."), "", (witness,))
+    return HomeAnswer("text", sentence.strip("-*•· ").rstrip("."), "", (witness_of(passage, sentence),))
 
 
 def chosen_sentences(text: str, n: int, encoder: Encoder | None) -> list[str]:
@@ -197,7 +193,7 @@ def _of_thread(mails: Sequence[Passage], told: Callable[[Passage, int], list[str
         by = "you" if one.record.startswith(f"{SENT}/") else one.person
         day = f", {one.at:%A} {one.at.day} {one.at:%B}" if one.at is not None else ""
         lines += [f"{by}{day}: {' '.join(sentences)}" for sentences in [told(one, 1)] if sentences]
-    witnesses = tuple(Witness(one.record, where_of(one), "", one.source, one.at) for one in reversed(mails))
+    witnesses = tuple(witness_of(one, "") for one in reversed(mails))
     value = " ".join(lines).rstrip(".")
     return HomeAnswer("text", value, "", witnesses[:N_OF_A_THREAD]) if value else None
 
@@ -209,16 +205,12 @@ def _of_period(words: str, passages: PassageStore, call: CallContext) -> HomeAns
     period = _period(words, call)
     if period is None:
         return None
-
-    def is_within(at: dt.datetime | None) -> bool:
-        return at is not None and period.start <= at < period.end
-
     events = events_in(call, period.start, period.end)
-    reminders = [one for one in passages.all(("reminder",)) if is_within(one.at) and not one.text.endswith("(done)")]
-    mails = {one.record: one for one in passages.all(("mail",)) if is_within(one.at) and not _is_sent(one)}
+    reminders = [one for one in passages.all(("reminder",)) if period.holds(one.at) and not one.text.endswith("(done)")]
+    mails = {one.record: one for one in passages.all(("mail",)) if period.holds(one.at) and not _is_sent(one)}
     born = birthdays_in(period, call)
     # Somebody who wrote weeks ago still waits this week; of another week only its own mails are meant.
-    waiting = [one for one in waiting_for(call, passages) if is_within(call.now) or is_within(one.witness.at)]
+    waiting = [one for one in waiting_for(call, passages) if period.holds(call.now) or period.holds(one.witness.at)]
     said = [
         _listed("event", [f"{one.title} ({hours_of(one)})" for one in events]),
         _listed("reminder", [f"{one.title} ({one.at:%A} {one.at:%H:%M})" for one in reminders if one.at is not None]),

@@ -20,6 +20,10 @@ class Period:
     start: dt.datetime
     end: dt.datetime
 
+    def holds(self, at: dt.datetime | None) -> bool:
+        """Return whether a moment lies in it; no unknown one does."""
+        return at is not None and self.start <= at < self.end
+
 
 def times_named(text: str, now: dt.datetime, country: str = "") -> tuple[Period, ...]:
     """Find the bounded times in `text`, relative to `now`; "before June" and "since Monday" are open on one side and

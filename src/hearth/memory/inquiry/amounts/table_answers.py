@@ -25,9 +25,8 @@ from functools import lru_cache
 from hearth import patterns as re
 from hearth.language.text.tokens import word_set
 from hearth.memory.inquiry.amounts.table_questions import OF_SUMS, UNSAID, Direction, TableAsked, asked_of_table
-from hearth.memory.inquiry.answer_telling import is_of, past_of
+from hearth.memory.inquiry.answer_telling import is_of, past_of, witness_of
 from hearth.memory.inquiry.money import money_in, money_text, number_in
-from hearth.memory.passages.collecting import where_of
 from hearth.memory.passages.passage_store import Passage, PassageStore
 from hearth.memory.passages.text_tables import lists_in, tables_in
 from hearth.memory.search.time_mentions import Period, times_named, without_times
@@ -198,8 +197,7 @@ class _Spoken:
         return [
             (row, day)
             for row, day in rows
-            if self.filters <= keys_of(" ".join(row))
-            and (period is None or (day is not None and period.start <= day < period.end))
+            if self.filters <= keys_of(" ".join(row)) and (period is None or period.holds(day))
         ]
 
 
@@ -474,9 +472,7 @@ def _told_rows(meant: _Meant, rows: Sequence[DatedRow]) -> list[str]:
 def _made(meant: _Meant, kind: ValueKind, value: str, rows: Iterable[DatedRow]) -> HomeAnswer:
     """Make the answer of rows, which are quoted with their heads."""
     one = meant.table.passage
-    witnesses = tuple(
-        Witness(one.record, where_of(one), _quote(meant.table.head, row), one.source, one.at) for row, _ in rows
-    )
+    witnesses = tuple(witness_of(one, _quote(meant.table.head, row)) for row, _ in rows)
     return HomeAnswer(kind, value, "", witnesses, 1.0 if meant.is_sure else DOUBTED)
 
 
@@ -516,7 +512,7 @@ def _numbers_in(
     """Return the numbers of a column with their rows: of those that hold all filters and whose day is in the period."""
     one = table.passage
     return [
-        (number_in(row[k]), Witness(one.record, where_of(one), _quote(table.head, row), one.source, at))
+        (number_in(row[k]), replace(witness_of(one, _quote(table.head, row)), at=at))
         for row in table.rows
         if filters <= keys_of(" ".join(row)) and row[k]
         for at in [row_day(row, now) or one.at]

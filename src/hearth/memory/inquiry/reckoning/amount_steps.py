@@ -27,15 +27,8 @@ from hearth.protocols import HomeAnswer, Witness
 from hearth.tools.memory import DOUBTED, N_SHOWN
 
 _CENT = r"per ?cent(?:age)?|percentage|%"
-_PARTS = {
-    "half": 1 / 2,
-    "a third": 1 / 3,
-    "a quarter": 1 / 4,
-    "a fifth": 1 / 5,
-    "a tenth": 1 / 10,
-    "twice": 2,
-    "double": 2,
-}
+_PARTS = {"half": 1 / 2, "a third": 1 / 3, "a quarter": 1 / 4, "a fifth": 1 / 5, "a tenth": 1 / 10}
+_PARTS |= {"twice": 2, "double": 2}
 _PART_OF = re.compile(
     rf"(?:\b(?P<n>\d+(?:[.,]\d+)?) ?(?:per ?cent|%)|\b(?P<part>{'|'.join(_PARTS)}))(?: of)? (?P<whole>[^,?]+)", re.I
 )
@@ -91,21 +84,9 @@ _EACH = re.compile(r"\b(?:per|each|a) (?P<who>guest|person|head|people|child|mem
 def amounts_answer(question: str, moments: Moments) -> HomeAnswer | None:
     """Reckon the amount that a question asks for; None where no step is asked for, or an amount is not known."""
     asked, stated = question.strip(" ?.!"), StatedAmounts(moments.things)
-    for step in (
-        _share,
-        _more_in_cent,
-        _of_cent,
-        _apart,
-        _of_series,
-        _for_each,
-        _product,
-        _over_months,
-        _in_a_year,
-        _together,
-    ):
-        if (told := step(asked, stated, moments)) is not None:
-            return told
-    return None
+    first = (_share, _more_in_cent, _of_cent, _apart, _of_series, _for_each)
+    steps = (*first, _product, _over_months, _in_a_year, _together)
+    return next((told for step in steps if (told := step(asked, stated, moments)) is not None), None)
 
 
 def _share(asked: str, stated: StatedAmounts, _moments: Moments) -> HomeAnswer | None:
@@ -157,10 +138,8 @@ def _part_of(part: re.Match[str], stated: StatedAmounts) -> HomeAnswer | None:
     if whole is None:
         return None
     share = float(part["n"].replace(",", ".")) / 100 if part["n"] else _PARTS[part["part"].casefold()]
-    value, currency = whole.value, whole.currency
-    return _answer(
-        "amount", f"{money_text(value * share, currency)} ({share:.0%} of {money_text(value, currency)})", (whole,)
-    )
+    some, of_all = (money_text(value, whole.currency) for value in (whole.value * share, whole.value))
+    return _answer("amount", f"{some} ({share:.0%} of {of_all})", (whole,))
 
 
 def _apart(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | None:
@@ -199,8 +178,7 @@ def _of_series(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswe
     if (named := periods_meant(asked, moments.call.now)) and named[0].start < moments.call.now:
         found = [one for one in found if one.is_within(named[0])]
     rows = list({(one.value, one.at): one for one in found}.values())
-    currency = same_currency(rows)
-    if not rows or currency is None:
+    if not rows or (currency := same_currency(rows)) is None:
         return None
     if how in (_LARGEST, _SMALLEST):
         chosen = (max if how is _LARGEST else min)(rows, key=lambda one: one.value)
@@ -268,21 +246,16 @@ def _for_each(asked: str, stated: StatedAmounts, _moments: Moments) -> HomeAnswe
     numbers = _numbers(asked[each.end() :]) if each else []
     if each is None or len(numbers) != 1 or numbers[0][0] < 2 or not _ASKS_AMOUNT.search(asked[: each.start()]):
         return None
-    what = stated.meant(asked[: each.start()], is_meant=lambda one: one.is_price and not one.rate)
+    what, n = stated.meant(asked[: each.start()], is_meant=lambda one: one.is_price and not one.rate), numbers[0][0]
     if what is None:
         return None
-    value, currency = what.value, what.currency
-    told = (
-        f"{money_text(value / numbers[0][0], currency)} ({money_text(value, currency)} ÷ {number_text(numbers[0][0])})"
-    )
+    told = f"{money_text(what.value / n, what.currency)} ({money_text(what.value, what.currency)} ÷ {number_text(n)})"
     return _answer("amount", told, (what,))
 
 
 def _product(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | None:
     """Return numbers times the prices of what they count, and what is added to it."""
-    plain = " ".join(
-        without_times(part, moments.call.now) if times_named(part, moments.call.now) else part for part in [asked]
-    )
+    plain = without_times(asked, moments.call.now) if times_named(asked, moments.call.now) else asked
     counts = _numbers(plain if _numbers(plain) else asked)
     if not counts or not _ASKS_AMOUNT.search(asked) or _NO_PRODUCT.search(asked):
         return None
@@ -352,8 +325,8 @@ def _monthly(asked: str, n: int, stated: StatedAmounts, moments: Moments) -> Hom
     what = stated.meant(_IN_A_YEAR.sub(" ", without_times(asked, moments.call.now)), is_meant=_is_price)
     if what is None or not any(one.rate == "month" and one.value == what.value for one in stated.all):
         return None
-    value, currency = what.value, what.currency
-    return _answer("amount", f"{money_text(n * value, currency)} ({money_text(value, currency)} × {n})", (what,))
+    told = f"{money_text(n * what.value, what.currency)} ({money_text(what.value, what.currency)} × {n})"
+    return _answer("amount", told, (what,))
 
 
 def _added(asked: str, stated: StatedAmounts, price: Stated) -> list[Stated]:

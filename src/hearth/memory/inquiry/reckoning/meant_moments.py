@@ -19,7 +19,7 @@ from typing import Literal
 
 from hearth import patterns as re
 from hearth.memory.inquiry.answer_telling import past_of, witness_of
-from hearth.memory.inquiry.people_meant import card_meant
+from hearth.memory.inquiry.people_meant import card_meant, card_witness
 from hearth.memory.inquiry.reckoning.dated_things import (
     EVENTS,
     KINDS,
@@ -179,20 +179,16 @@ class Moments:
     def time_of(self, thing: Thing, phrase: str, within: Period | None, tense: Tense = "") -> tuple[Time, bool] | None:
         """Return the time of a thing that a phrase means, and whether the words say which."""
         which = _which_said(phrase)
-        inside = [one for one in thing.times if within and within.start <= one.start < within.end]
+        inside = [one for one in thing.times if within and within.holds(one.start)]
         if inside:
             return inside[-1 if which == "last" else 0], which in ("last", "first") or len(inside) == 1
         if within is not None and len(thing.times) > 1:
             return None
         past = [one for one in thing.times if one.end <= self.call.now]
         ahead = [one for one in thing.times if one.end > self.call.now]
-        match which:
-            case "last":
-                return (past[-1], True) if past else None
-            case "first":
-                return (thing.times[0], True) if not self.things.has_earlier(thing) else None
-            case "next":
-                return (ahead[0], True) if ahead else None
+        if which:
+            said = {"last": past[-1:], "next": ahead[:1], "first": thing.times[:1]}[which]
+            return (said[0], True) if said and not (which == "first" and self.things.has_earlier(thing)) else None
         is_past = (tense == "past" and bool(past)) or not ahead
         # A thing's only time that lies outside of the time that is named may not be meant.
         is_said = within is None and (len(thing.times) == 1 or tense == ("past" if is_past else "ahead"))
@@ -207,10 +203,7 @@ class Moments:
         if card is None or card.birth is None or (born := card.birth.date()) is None:
             return None
         at = dt.datetime.combine(born, dt.time(), self.call.now.tzinfo)
-        witness = Witness(
-            card.uid or card.name, f"card “{card.name}”", f"{card.name}: {said_birth(card.birth)}", "file"
-        )
-        return Moment(at, at, "day", witness, is_sure=True)
+        return Moment(at, at, "day", card_witness(card, said_birth(card.birth)), is_sure=True)
 
     def _birthday(self, phrase: str, tense: Tense) -> Moment | None:
         found = _BIRTHDAY.search(phrase)
@@ -329,8 +322,7 @@ def birthdays_about(card: Card, day: dt.date) -> list[dt.date]:
 def birthday_on(card: Card, day: dt.date, zone: dt.tzinfo | None) -> Moment:
     """Return somebody's birthday on a day as a moment."""
     at = dt.datetime.combine(day, dt.time(), zone)
-    witness = Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: {said_date(at)}", "file", at)
-    return Moment(at, at, "day", witness, is_sure=True, card=card)
+    return Moment(at, at, "day", card_witness(card, said_date(at), at), is_sure=True, card=card)
 
 
 def _of_period(period: Period) -> Moment:

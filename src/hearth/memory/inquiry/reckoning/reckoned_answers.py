@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from hearth.memory.inquiry.reckoning.amount_steps import amounts_answer
@@ -16,16 +15,7 @@ from hearth.protocols import CallContext, HomeAnswer
 
 LONGEST_QUESTION = 300
 """Most characters of a question that is reckoned."""
-_OPERATIONS: tuple[Callable[[str, Moments], HomeAnswer | None], ...] = (
-    age_answer,
-    span_answer,
-    end_answer,
-    lists_answer,
-    next_answer,
-    times_answer,
-    length_answer,
-    amounts_answer,
-)
+_OF_TIMES = (age_answer, span_answer, end_answer, lists_answer, next_answer, times_answer, length_answer)
 
 
 def reckoned_answer(question: str, passages: PassageStore, call: CallContext) -> HomeAnswer | None:
@@ -34,7 +24,10 @@ def reckoned_answer(question: str, passages: PassageStore, call: CallContext) ->
         return None
     try:
         moments = Moments(DatedThings(passages, call, periods_meant(question, call.now)))
-        told = next((told for operation in _OPERATIONS if (told := operation(question, moments)) is not None), None)
+        told = next(
+            (told for operation in (*_OF_TIMES, amounts_answer) if (told := operation(question, moments)) is not None),
+            None,
+        )
     except (OverflowError, ValueError):  # a time beyond the years 1 to 9999
         return None
     return replace(told, is_reckoned=True) if told is not None else None

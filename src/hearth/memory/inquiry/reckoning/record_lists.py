@@ -14,10 +14,11 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from hearth import patterns as re
 from hearth.language.temporal.time_words import MONTHS
-from hearth.memory.inquiry.people_meant import card_meant
+from hearth.memory.inquiry.people_meant import card_meant, card_witness
 from hearth.memory.inquiry.reckoning.dated_things import Kind, Thing, Time, in_order, moment_said, naming_keys
 from hearth.memory.inquiry.reckoning.meant_moments import BIRTHDAY, Moment, Moments, periods_meant, tense_of
 from hearth.memory.inquiry.reckoning.time_spans import length_said
@@ -111,10 +112,8 @@ _SAME_TIME = re.compile(
 
 def lists_answer(question: str, moments: Moments) -> HomeAnswer | None:
     """Answer a question over the records of one kind; None where it asks for nothing of the kind."""
-    for operation in (_weekday, _next_birthday, _oldest, _people, _mails, _in_order, _same_time, _busiest, _events):
-        if (told := operation(question, moments)) is not None:
-            return told
-    return None
+    operations = (_weekday, _next_birthday, _oldest, _people, _mails, _in_order, _same_time, _busiest, _events)
+    return next((told for one in operations if (told := one(question, moments)) is not None), None)
 
 
 # ── People ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -172,13 +171,9 @@ def _next_birthday(question: str, moments: Moments) -> HomeAnswer | None:
 
 
 def _of_cards(cards: Iterable[Card]) -> tuple[Witness, ...]:
-    rows = (
-        Witness(
-            card.uid or card.name, f"card “{card.name}”", " ".join((card.name, card.phone, card.email)).strip(), "file"
-        )
-        for card in cards
+    return tuple(
+        replace(card_witness(card, ""), quote=" ".join((card.name, card.phone, card.email)).strip()) for card in cards
     )
-    return tuple(rows)
 
 
 # ── Mails ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -193,11 +188,10 @@ def _mails(question: str, moments: Moments) -> HomeAnswer | None:
     if found is None or not found[0]:
         return None
     rows, wanted, since = found
-    if asked == "people":
-        people = {person_of(one) for one in rows}
-        return _of_mails("number", f"{len(people)} people", rows, moments, since)
-    if asked == "count":
-        return _of_mails("number", f"{len(rows)} mail{'s' if len(rows) != 1 else ''}", rows, moments, since)
+    if asked in ("people", "count"):
+        n_mails = f"{len(rows)} mail{'s' if len(rows) != 1 else ''}"
+        told = f"{len(set(map(person_of, rows)))} people" if asked == "people" else n_mails
+        return _of_mails("number", told, rows, moments, since)
     if asked == "list":
         told = "; ".join(f"“{one.title}” from {person_of(one)}" for one in rows[:N_SHOWN])
         return _of_mails("list", told, rows, moments, since)
@@ -286,7 +280,7 @@ def _rows(moments: Moments, period: Period | None, kind: Kind = "event") -> list
         (thing, time)
         for thing in moments.things.of((kind,))
         for time in thing.times
-        if period is None or period.start <= time.start < period.end
+        if period is None or period.holds(time.start)
     ]
     return sorted(rows, key=lambda row: row[1].start)
 

@@ -93,20 +93,14 @@ def times_answer(question: str, moments: Moments) -> HomeAnswer | None:
     bounds = _bounds(f"{_left_in(found['what'])} {found['bounds']}", moments)
     if not meant or bounds is None:
         return None
-    if not moments.things.covers(bounds.start, bounds.end):
-        return None
-    if bounds.is_so_far and any(moments.things.has_earlier(one.thing) for one in meant):
+    has_earlier = bounds.is_so_far and any(moments.things.has_earlier(one.thing) for one in meant)
+    if has_earlier or not moments.things.covers(bounds.start, bounds.end):
         return None
     times = in_order(one for thing in meant for one in thing.thing.times if bounds.start <= one.start < bounds.end)
     if not times:
         return None
-    return HomeAnswer(
-        "number",
-        f"{len(times)} {_noun(found['what'], meant)}",
-        "",
-        (*_shown(times), *bounds.witness),
-        _chance(meant) if bounds.is_sure else DOUBTED,
-    )
+    chance, shown = _chance(meant) if bounds.is_sure else DOUBTED, (*_shown(times), *bounds.witness)
+    return HomeAnswer("number", f"{len(times)} {_noun(found['what'], meant)}", "", shown, chance)
 
 
 def _is_quantity(noun: str, moments: Moments) -> bool:
@@ -145,7 +139,7 @@ def _quantity(question: str, moments: Moments) -> HomeAnswer | None:
     if len(rows) != 1 or meant is None or meant.thing.repeat == "none":
         return None
     ((n, witness),) = rows.items()
-    times = [one for one in meant.thing.times if named[0].start <= one.start < named[0].end]
+    times = [one for one in meant.thing.times if named[0].holds(one.start)]
     if not times or not moments.things.covers(named[0].start, named[0].end):
         return None
     value = f"{n * len(times)} {found['noun']} ({len(times)} × {n})"
@@ -163,7 +157,7 @@ def length_answer(question: str, moments: Moments) -> HomeAnswer | None:
     meant = moments.things.meant(without_times(found["what"], moments.call.now), EVENTS)
     if meant is None or not ((named and _ALL.search(found["what"])) or meant.is_sure):
         return None
-    times = [one for one in meant.thing.times if named and named[0].start <= one.start < named[0].end]
+    times = [one for one in meant.thing.times if named and named[0].holds(one.start)]
     if not named and len({one.length for one in meant.thing.times}) == 1:
         times = list(meant.thing.times[:1])
     unit = (found["unit"] or "").casefold()
@@ -204,14 +198,12 @@ def _bounds(said: str, moments: Moments) -> _Bounds | None:
     named = periods_meant(said, now)
     if (since := _SINCE.search(said)) is not None and naming_keys(without_times(since["what"], now)):
         first = moments.of(since["what"], tense="past")
-        return (
-            _Bounds(first.end, now, first.is_sure, first.rests_on) if first is not None and first.start < now else None
-        )
+        is_past = first is not None and first.start < now
+        return _Bounds(first.end, now, first.is_sure, first.rests_on) if first is not None and is_past else None
     if (before := _BEFORE.search(said)) is not None and naming_keys(without_times(before["what"], now)):
         last = moments.of(_without_today(before["what"]), tense="ahead")
-        return (
-            _Bounds(begin, last.start, last.is_sure, last.rests_on) if last is not None and last.start > now else None
-        )
+        is_ahead = last is not None and last.start > now
+        return _Bounds(begin, last.start, last.is_sure, last.rests_on) if last is not None and is_ahead else None
     if _SO_FAR.search(said):
         if named and named[0].start < now:
             return _Bounds(named[0].start, now)

@@ -91,7 +91,7 @@ class Stated:
 
     def is_within(self, period: Period | None) -> bool:
         """Return whether it is of a period, if one is given."""
-        return period is None or (self.at is not None and period.start <= self.at < period.end)
+        return period is None or period.holds(self.at)
 
     @property
     def witness(self) -> Witness:

@@ -18,7 +18,7 @@ from hearth import patterns as re
 from hearth.language.text.tokens import ONES, TENS
 from hearth.memory.inquiry.answer_telling import witness_of
 from hearth.memory.inquiry.date_answers import happens
-from hearth.memory.inquiry.people_meant import card_meant
+from hearth.memory.inquiry.people_meant import card_meant, card_witness
 from hearth.memory.inquiry.reckoning.dated_things import EVENTS, MAILS, Time, moment_said, naming_keys, real_length
 from hearth.memory.inquiry.reckoning.meant_moments import (
     BIRTHDAY,
@@ -33,7 +33,7 @@ from hearth.memory.inquiry.reckoning.meant_moments import (
 from hearth.memory.passages.collecting import said_birth, said_date
 from hearth.memory.passages.passage_cutting import sentences_of
 from hearth.memory.search.time_mentions import Period, times_named, without_times
-from hearth.protocols import HomeAnswer, Witness
+from hearth.protocols import HomeAnswer
 from hearth.tools.memory import DOUBTED
 
 UNITS = "minutes|mins|hours|hrs|days|nights|weeks|months|years"
@@ -117,10 +117,7 @@ def span_answer(question: str, moments: Moments) -> HomeAnswer | None:
         return None
     unit = (found["unit"] or found["bare"] or "").casefold()
     unit = {"hrs": "hours", "mins": "minutes"}.get(unit, unit)
-    rest = (f"{found['bare']} " if found["bare"] else "") + found["rest"].strip()
-    if found["bare"]:
-        rest = found["rest"].strip()
-    lead = found["lead"]
+    rest, lead = found["rest"].strip(), found["lead"]
     if named := periods_meant(lead, moments.call.now, question):
         moments = Moments(moments.things, named[0])
     pair = _pair(rest, lead, unit, moments)
@@ -271,6 +268,10 @@ def _years(first: Moment, second: Moment) -> int:
     early, late = sorted((first.at, second.at))
     if "year" in (first.exactness, second.exactness):
         return late.year - early.year
+    return _birthdays_between(early, late)
+
+
+def _birthdays_between(early: dt.date, late: dt.date) -> int:
     return late.year - early.year - ((late.month, late.day) < (early.month, early.day))
 
 
@@ -333,9 +334,7 @@ def _age_at(who: str, when: str, moments: Moments, tense: Tense) -> HomeAnswer |
         return None
     if at.start < born.start or not at.is_sure:
         return None
-    years = _years(born, at)
-    witnesses = (born.witness, at.witness)
-    return HomeAnswer("number", str(years), "", witnesses)
+    return HomeAnswer("number", str(_years(born, at)), "", (born.witness, at.witness))
 
 
 def _ages_apart(asked: str, moments: Moments) -> HomeAnswer | None:
@@ -348,19 +347,13 @@ def _ages_apart(asked: str, moments: Moments) -> HomeAnswer | None:
     if len(born) != 2 or born[0][1] == born[1][1]:
         return None
     (elder, early), (younger, late) = sorted(born, key=lambda row: row[1])
-    witnesses = tuple(
-        Witness(
-            card.uid or card.name, f"card “{card.name}”", f"{card.name}: born {day.day} {day:%B} {day.year}", "file"
-        )
-        for card, day in born
-    )
+    witnesses = tuple(card_witness(card, f"born {day.day} {day:%B} {day.year}") for card, day in born)
     if _IS_OLDER.fullmatch(asked):
         is_so = (born[0][0] == elder) == (how == "older")
         return HomeAnswer("yesno", f"{'Yes' if is_so else 'No'}: {elder.name} is older", "", witnesses)
     if how:
         return HomeAnswer("text", younger.name if how == "younger" else elder.name, "", witnesses)
-    years = late.year - early.year - ((late.month, late.day) < (early.month, early.day))
-    return HomeAnswer("number", _n(years, "year"), "", witnesses)
+    return HomeAnswer("number", _n(_birthdays_between(early, late), "year"), "", witnesses)
 
 
 def _age_turned(asked: str, moments: Moments) -> HomeAnswer | None:
@@ -381,8 +374,7 @@ def _year_of_age(who: str, rest: str, moments: Moments) -> HomeAnswer | None:
         return None
     day = card.birth.in_year(card.birth.year + numbers[0])
     at = dt.datetime.combine(day, dt.time(), moments.call.now.tzinfo)
-    witness = Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: {said_birth(card.birth)}", "file")
-    return HomeAnswer("date", said_date(at), "", (witness,))
+    return HomeAnswer("date", said_date(at), "", (card_witness(card, said_birth(card.birth)),))
 
 
 def _number(word: str) -> int | None:
