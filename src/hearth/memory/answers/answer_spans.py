@@ -12,7 +12,6 @@ answers.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -28,6 +27,7 @@ from hearth import patterns as re
 from hearth.language.text.tokens import word_set
 from hearth.memory.event_memory import Found
 from hearth.memory.facts.relations import KIN
+from hearth.memory.search.fitted import fitted
 from hearth.memory.search.terms import STOP_WORDS, telling_words
 
 if TYPE_CHECKING:
@@ -393,5 +393,5 @@ def _of_place(
 
 @cache
 def _weights() -> NDArray[np.float64]:
-    kept = json.loads((files("hearth.data") / "answer_weights.json").read_text())["spans"]
+    kept = fitted("answer_weights")["spans"]
     return np.array([kept[name] for name in LOOKED_AT])

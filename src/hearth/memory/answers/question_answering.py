@@ -19,17 +19,14 @@ order (the sentence is quoted, the owner judges), inference, and languages other
 from __future__ import annotations
 
 import datetime as dt
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from typing import Any
 
 from hearth import patterns as re
 from hearth.memory.answers.answer_spans import WordReader, is_asked_for, spans_for, to_owner, told
 from hearth.memory.event_memory import EventMemory, Found
+from hearth.memory.search.fitted import fitted
 from hearth.memory.search.terms import telling_words
 from hearth.memory.search.time_mentions import Period
 from hearth.protocols import RecalledKind
@@ -323,7 +320,7 @@ class Chances:
 
     @property
     def is_enough(self) -> bool:
-        kept = _fitted()
+        kept = fitted("answer_weights")
         if self.concerns is None:
             return self.related >= float(kept["least_related_alone"])
         return self.related >= float(kept["least_related"]) and self.concerns >= float(kept["least_concerns"])
@@ -332,7 +329,7 @@ class Chances:
 def chances_of(signs: Signs) -> Chances:
     """Compute both by logistic functions, fitted by `python -m hearth_bench.measure.memory.memory_at_scale
     --fit-answers`."""
-    kept = _fitted()
+    kept = fitted("answer_weights")
     concerns = None if signs.concerns is None else _logistic(kept["concerns"], CONCERNS, signs.concerns)
     return Chances(_logistic(kept["related"], RELATED, signs.related), concerns)
 
@@ -340,12 +337,6 @@ def chances_of(signs: Signs) -> Chances:
 def _logistic(weights: dict[str, float], names: Sequence[str], signs: Sequence[float]) -> float:
     raw = sum(float(weights[name]) * sign for name, sign in zip(names, signs, strict=True))
     return 1 / (1 + math.exp(-max(-50.0, min(50.0, raw))))
-
-
-@cache
-def _fitted() -> dict[str, Any]:
-    kept: dict[str, Any] = json.loads((files("hearth.data") / "answer_weights.json").read_text())
-    return kept
 
 
 def telling_sentence(question: str, text: str) -> str:

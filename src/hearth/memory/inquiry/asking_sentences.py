@@ -8,16 +8,13 @@ Not covered: what is asked over several sentences, other languages, whom of seve
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from functools import cache
-from importlib.resources import files
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hearth import patterns as re
+from hearth.memory.search.fitted import fitted
 from hearth.memory.search.memory_index import FloatArray
 from hearth.protocols import Encoder
 
@@ -66,7 +63,7 @@ class AskingSentences:
         question = next((one for one in some if _FORMS[0].search(one) or _WANTS_WORD.search(one)), "")
         if self._encoder is None:
             return question or next((one for one in some if _FORMS[2].search(one)), "")
-        kept = _kept()
+        kept = fitted("asking_sentences")
         scores = features(some, self._encoder.encode(some)) @ np.array(kept["weights"])
         best = int(np.argmax(scores))
         return some[best] if scores[best] >= float(kept["least"]) else question
@@ -76,9 +73,3 @@ def features(sentences: Sequence[str], vectors: FloatArray) -> NDArray[np.float6
     """Return what is weighed, shape [n, 384 + signs + 1]."""
     signs = np.array([[form.search(one) is not None for form in _FORMS] for one in sentences], np.float64)
     return np.hstack([vectors.astype(np.float64), signs, np.ones((len(sentences), 1))])
-
-
-@cache
-def _kept() -> dict[str, Any]:
-    kept: dict[str, Any] = json.loads((files("hearth.data") / "asking_sentences.json").read_text())
-    return kept

@@ -13,16 +13,15 @@ several events: each is ranked by itself.
 from __future__ import annotations
 
 import functools
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hearth import patterns as re
+from hearth.memory.search.fitted import fitted
 from hearth.memory.search.memory_index import N_RESCORED, EventIndex, FloatArray, Postings, Slots, top
 from hearth.memory.search.terms import ASKS, HAS_NUMBER, HAS_TIME, STOP_WORDS, telling_words
 from hearth.memory.search.time_mentions import Period
@@ -140,14 +139,13 @@ _SHARED, _AS_PREFERENCE = 0.5, 0.5
 
 @functools.cache
 def _mean_advice() -> FloatArray:
-    kept = json.loads((files("hearth.data") / "advice_vector.json").read_text())
-    return np.array(kept["vector"], np.float32)
+    return np.array(fitted("advice_vector")["vector"], np.float32)
 
 
 @functools.cache
 def weights(kind: str = "weights") -> FloatArray:
     """One weight for each of `SCORES`; for kind `close` one more, for closeness."""
-    kept = json.loads((files("hearth.data") / "recall_weights.json").read_text())[kind]
+    kept = fitted("recall_weights")[kind]
     return np.array([kept[name] for name in (*SCORES, "close") if name in kept], np.float32)
 
 

@@ -12,16 +12,15 @@ several things of which one has changed.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hearth.memory.facts.relations import KIN
+from hearth.memory.search.fitted import fitted
 from hearth.memory.search.memory_index import FloatArray
 from hearth.memory.search.terms import STOP_WORDS, telling_words
 from hearth.memory.search.word_forms import keys_of
@@ -103,5 +102,5 @@ def sureness(question: Statement, earlier: Statement, later: Statement) -> float
 
 @cache
 def _kept() -> tuple[NDArray[np.float64], float]:
-    kept = json.loads((files("hearth.data") / "supersession.json").read_text())
+    kept = fitted("supersession")
     return np.array(kept["weights"]), float(kept["least"])

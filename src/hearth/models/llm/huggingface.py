@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hearth.errors import ConfigError, MissingExtraError, PlannerError
+from hearth.errors import ConfigError, MissingExtraError
+from hearth.models.llm.constrained import allowed_tokens, check_room, defused, grammar_of, matcher_of, take, unfinished
 from hearth.protocols import Written
 
 if TYPE_CHECKING:
@@ -100,14 +101,7 @@ class HuggingFaceModel:
         Raises:
             PlannerError: Too long a prompt, a schema that is no grammar, not finished within length and time.
         """
-        grammar = ""
-        if schema is not None:
-            matcher = _llguidance().LLMatcher
-            # Without free white space a model cannot write blanks for ever.
-            grammar = matcher.grammar_from_json_schema(
-                json.dumps(schema), overrides={"whitespace_flexible": False, "item_separator": ", "}
-            )
-        return self._decode(prompt_tokens(self.tokenizer, messages), grammar, 1)[0].text
+        return self._decode(prompt_tokens(self.tokenizer, messages), grammar_of(schema), 1)[0].text
 
     def write(self, messages: Sequence[Mapping[str, str]], grammar: str, n_best: int = 1) -> tuple[Written, ...]:
         """Write lines of `grammar` by beam search, most probable first.
@@ -115,7 +109,9 @@ class HuggingFaceModel:
         Raises:
             PlannerError: As `complete`.
         """
-        lark = _llguidance().LLMatcher.grammar_from_lark(grammar)
+        from llguidance import LLMatcher  # with the extra
+
+        lark = LLMatcher.grammar_from_lark(grammar)
         return tuple(self._decode(prompt_tokens(self.tokenizer, messages), lark, n_best))
 
     # ── Decoding ──────────────────────────────────────────────────────────────────────────────────────────
@@ -124,7 +120,7 @@ class HuggingFaceModel:
         """Return up to `n_best` different texts. Scores only fall, so the search ends when no open beam can win."""
         import torch  # seconds to import: only when a model of this kind is used
 
-        self._check_room(len(prompt))
+        check_room(self.name, len(prompt), getattr(self.model.config, "max_position_embeddings", None) or 10**9)
         deadline = self._clock() + self._limits.timeout_s
         beams = [_Beam([], 0.0, self._matcher(grammar))]
         done: dict[str, float] = {}
@@ -142,7 +138,8 @@ class HuggingFaceModel:
                 logits, cache = self._forward([beam.tokens[-1:] for beam in beams], cache)
         if done:
             return self._ranked(done, n_best)
-        raise self._unfinished(len(beams[0].tokens))
+        n_tokens = len(beams[0].tokens)
+        raise unfinished(self.name, n_tokens, self._limits.timeout_s if n_tokens < self._limits.max_tokens else None)
 
     def _grown(
         self, beams: list[_Beam], logits: torch.Tensor, n_best: int, done: dict[str, float]
@@ -150,7 +147,9 @@ class HuggingFaceModel:
         """Return the best `n_best` open continuations and their parent beams; finished ones go into `done`."""
         import torch  # as above
 
-        allowed = torch.from_numpy(np.stack([beam.allowed(logits.shape[1], self._ends) for beam in beams]))
+        allowed = torch.from_numpy(
+            np.stack([allowed_tokens(beam.matcher, logits.shape[1], self._ends) for beam in beams])
+        )
         scores = logits.float().masked_fill(~allowed.to(logits.device), -torch.inf).log_softmax(dim=1)
         scores = scores + torch.tensor([[beam.score] for beam in beams], device=logits.device)
         top = scores.flatten().topk(min(2 * n_best + len(self._ends), scores.numel()))
@@ -162,7 +161,7 @@ class HuggingFaceModel:
             beam = beams[parent].with_token(token, score, is_end=token in self._ends)
             if beam is None:
                 self._finish(beams[parent].tokens, score, done)
-            elif beam.is_over():
+            elif beam.matcher is not None and beam.matcher.is_stopped():
                 self._finish(beam.tokens, score, done)
             else:
                 grown.append(beam)
@@ -190,42 +189,16 @@ class HuggingFaceModel:
         if not grammar:
             return None
         if grammar not in self._matchers:
-            llguidance = _llguidance()
             if self._vocabulary is None:
                 from llguidance.hf import from_tokenizer  # imports transformers
 
                 n_vocabulary = self.model.get_output_embeddings().weight.shape[0]
                 self._vocabulary = from_tokenizer(self.tokenizer, n_vocab=n_vocabulary, eos_token=sorted(self._ends))
-            matcher = llguidance.LLMatcher(self._vocabulary, grammar)
-            if matcher.is_error():
-                said = " ".join(matcher.get_error().split())[:300]
-                raise PlannerError(
-                    f"the constraint on {self.name!r} cannot be compiled: {said}; "
-                    "offer fewer tools or simpler parameters"
-                )
+            matcher = matcher_of(self._vocabulary, grammar, self.name)
             if len(self._matchers) >= N_GRAMMARS:
                 self._matchers.pop(next(iter(self._matchers)))
             self._matchers[grammar] = matcher
         return self._matchers[grammar].deep_copy()
-
-    def _check_room(self, n_prompt: int) -> None:
-        n_context = getattr(self.model.config, "max_position_embeddings", None) or 10**9
-        if n_prompt >= n_context:
-            raise PlannerError(
-                f"the prompt has {n_prompt} tokens and {self.name!r} reads at most {n_context - 1}; "
-                "say it more briefly, offer fewer tools or use a model with a longer context"
-            )
-
-    def _unfinished(self, n_tokens: int) -> PlannerError:
-        if n_tokens >= self._limits.max_tokens:
-            return PlannerError(
-                f"the answer of {self.name!r} was cut off after {n_tokens} tokens; ask for less at once "
-                "or use another model"
-            )
-        return PlannerError(
-            f"{self.name!r} did not answer within {self._limits.timeout_s:g} s ({n_tokens} tokens written); "
-            "raise timeout_s in [models.language] or use a smaller model"
-        )
 
 
 @dataclass(slots=True)
@@ -235,29 +208,13 @@ class _Beam:
     matcher: Any
     """llguidance's matcher, in the state after `tokens`; None without a grammar."""
 
-    def allowed(self, n_vocabulary: int, ends: frozenset[int]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        if self.matcher is None:
-            return np.ones(n_vocabulary, dtype=bool)
-        bits = np.unpackbits(np.frombuffer(self.matcher.compute_bitmask(), dtype=np.uint8), bitorder="little")
-        allowed = np.zeros(n_vocabulary, dtype=bool)
-        n = min(n_vocabulary, len(bits))
-        allowed[:n] = bits[:n]
-        if self.matcher.is_accepting():
-            allowed[list(ends)] = True
-        return allowed
-
     def with_token(self, token: int, score: float, *, is_end: bool) -> _Beam | None:
         """Return the beam one token longer; None when the token ends it."""
         if is_end:
             return None
         matcher = self.matcher.deep_copy() if self.matcher is not None else None
-        if matcher is not None and not matcher.consume_token(token):
-            raise PlannerError(f"the constraint failed while writing: {matcher.get_error()[:200]}; try again")
+        take(matcher, token)
         return _Beam([*self.tokens, token], score, matcher)
-
-    def is_over(self) -> bool:
-        """Say whether the grammar allows nothing more."""
-        return self.matcher is not None and bool(self.matcher.is_stopped())
 
 
 # ── Prompts and files, for training as for planning ───────────────────────────────────────────────────────
@@ -265,7 +222,7 @@ class _Beam:
 
 def prompt_tokens(tokenizer: Any, messages: Sequence[Mapping[str, str]]) -> list[int]:
     """Return the tokens of `messages` in the model's own chat template, up to where its answer begins."""
-    safe = [{"role": m["role"], "content": _defused(m["content"], tokenizer)} for m in messages]
+    safe = [{"role": m["role"], "content": defused(m["content"], tokenizer.all_special_tokens)} for m in messages]
     if tokenizer.chat_template:
         # Models that think aloud by default would use up the answer's tokens; templates without the switch ignore it.
         text = tokenizer.apply_chat_template(safe, tokenize=False, add_generation_prompt=True, enable_thinking=False)
@@ -273,14 +230,6 @@ def prompt_tokens(tokenizer: Any, messages: Sequence[Mapping[str, str]]) -> list
         text = "".join(f"{message['content']}\n\n" for message in safe)
         text = f"{tokenizer.bos_token or ''}{text}"
     return list(tokenizer.encode(text, add_special_tokens=False))
-
-
-def _defused(text: str, tokenizer: Any) -> str:
-    """Return `text` without anything the tokenizer would read as a control token."""
-    for word in tokenizer.all_special_tokens:
-        if word in text:
-            text = text.replace(word, f"{word[:1]} {word[1:]}")
-    return text
 
 
 def load(where: str | Path, adapter: Path | None = None) -> tuple[Any, Any]:
@@ -413,11 +362,3 @@ def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
     named = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
     more = named if isinstance(named, list) else [named]
     return frozenset(int(token) for token in (tokenizer.eos_token_id, *more) if token is not None)
-
-
-def _llguidance() -> Any:
-    try:
-        import llguidance
-    except ImportError:
-        raise MissingExtraError("constrained decoding", EXTRA) from None
-    return llguidance

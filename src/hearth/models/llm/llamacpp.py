@@ -8,7 +8,6 @@ makes llama.cpp itself fail. It writes only the most probable line: it keeps a s
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.errors import ConfigError, MissingExtraError, PlannerError
+from hearth.errors import ConfigError, MissingExtraError
+from hearth.models.llm.constrained import allowed_tokens, check_room, defused, grammar_of, matcher_of, take, unfinished
 from hearth.protocols import Written
 
 MAX_TOKENS = 2048
@@ -103,15 +103,7 @@ class LlamaCppModel:
         Raises:
             PlannerError: Too long a prompt, a schema that is no grammar, not finished within length and time.
         """
-        from llguidance import LLMatcher  # with the extra
-
-        grammar = ""
-        if schema is not None:
-            # Without free white space a model cannot write blanks for ever.
-            grammar = LLMatcher.grammar_from_json_schema(
-                json.dumps(schema), overrides={"whitespace_flexible": False, "item_separator": ", "}
-            )
-        return self._decode(messages, grammar).text
+        return self._decode(messages, grammar_of(schema)).text
 
     def write(self, messages: Sequence[Mapping[str, str]], grammar: str, n_best: int = 1) -> tuple[Written, ...]:  # noqa: ARG002
         """Write the most probable line of `grammar`, word by word; never more than one.
@@ -127,19 +119,15 @@ class LlamaCppModel:
         from llama_cpp import LogitsProcessorList  # with the extra
 
         prompt = self._llama.tokenize(self._prompt(messages).encode(), add_bos=False, special=True)
-        if len(prompt) >= self._n_context:
-            raise PlannerError(
-                f"the prompt has {len(prompt)} tokens and {self.name!r} reads at most {self._n_context - 1}; "
-                "say it more briefly, offer fewer tools or use a model with a longer context"
-            )
-        held = _Held(self._matcher(grammar), self._ends)
+        check_room(self.name, len(prompt), self._n_context)
+        held = _Held(matcher_of(self._vocabulary, grammar, self.name) if grammar else None, self._ends)
         deadline = self._clock() + self._timeout_s
         n_most = min(self._max_tokens, self._n_context - len(prompt))
         tokens: list[int] = []
         steps = self._llama.generate(prompt, temp=0.0, logits_processor=LogitsProcessorList([held.masked]))
         for token in steps:
             held.take(int(token))
-            if token in self._ends or held.is_over():
+            if token in self._ends or (held.matcher is not None and held.matcher.is_stopped()):
                 tokens += [] if token in self._ends else [int(token)]
                 text = self._llama.detokenize(tokens).decode("utf-8", "replace")
                 return Written(text, held.log_probability)
@@ -147,31 +135,12 @@ class LlamaCppModel:
             if len(tokens) >= n_most:
                 break
             if self._clock() > deadline:
-                raise PlannerError(
-                    f"{self.name!r} did not answer within {self._timeout_s:g} s ({len(tokens)} tokens written); "
-                    "raise timeout_s in [models.language] or use a smaller model"
-                )
-        raise PlannerError(
-            f"the answer of {self.name!r} was cut off after {len(tokens)} tokens; ask for less at once "
-            "or use another model"
-        )
-
-    def _matcher(self, grammar: str) -> Any:
-        if not grammar:
-            return None
-        from llguidance import LLMatcher  # with the extra
-
-        matcher = LLMatcher(self._vocabulary, grammar)
-        if matcher.is_error():
-            said = " ".join(matcher.get_error().split())[:300]
-            raise PlannerError(
-                f"the constraint on {self.name!r} cannot be compiled: {said}; offer fewer tools or simpler parameters"
-            )
-        return matcher
+                raise unfinished(self.name, len(tokens), self._timeout_s)
+        raise unfinished(self.name, len(tokens))
 
     def _prompt(self, messages: Sequence[Mapping[str, str]]) -> str:
         """Return `messages` in the model's own chat template, as text."""
-        safe = [{"role": m["role"], "content": self._defused(m["content"])} for m in messages]
+        safe = [{"role": m["role"], "content": defused(m["content"], self._control)} for m in messages]
         template = self._llama.metadata.get("tokenizer.chat_template")
         begin, end = (self._word(self._llama.token_bos()), self._word(self._llama.token_eos()))
         if not template:
@@ -184,33 +153,20 @@ class LlamaCppModel:
     def _word(self, token: int) -> str:
         return str(self._llama.detokenize([token], special=True).decode("utf-8", "replace")) if token >= 0 else ""
 
-    def _defused(self, text: str) -> str:
-        """Return `text` without anything the tokenizer would read as a control token."""
-        for word in self._control:
-            if word in text:
-                text = text.replace(word, f"{word[:1]} {word[1:]}")
-        return text
-
 
 class _Held:
     """Constrains a model's choices to a grammar, and keeps their probability."""
 
     def __init__(self, matcher: Any, ends: frozenset[int]) -> None:
-        self._matcher = matcher
-        self._ends = sorted(ends)
+        self.matcher = matcher
+        self._ends = ends
         self._log_probabilities: NDArray[np.float64] = np.zeros(0)
         self.log_probability = 0.0
 
     def masked(self, tokens: NDArray[np.intc], scores: NDArray[np.single]) -> NDArray[np.single]:  # noqa: ARG002
         """Set the scores of forbidden tokens to minus infinity: llama.cpp calls this before each choice."""
-        if self._matcher is not None:
-            bits = np.unpackbits(np.frombuffer(self._matcher.compute_bitmask(), dtype=np.uint8), bitorder="little")
-            allowed = np.zeros(len(scores), dtype=bool)
-            n = min(len(scores), len(bits))
-            allowed[:n] = bits[:n]
-            if self._matcher.is_accepting():
-                allowed[self._ends] = True
-            scores = np.where(allowed, scores, np.float32(-np.inf))
+        if self.matcher is not None:
+            scores = np.where(allowed_tokens(self.matcher, len(scores), self._ends), scores, np.float32(-np.inf))
         shifted = scores.astype(np.float64) - scores.max()
         self._log_probabilities = shifted - np.log(np.exp(shifted).sum())
         return scores
@@ -218,11 +174,8 @@ class _Held:
     def take(self, token: int) -> None:
         """Accept the chosen token. Raises: PlannerError: The grammar does not allow `token` although it was masked."""
         self.log_probability += float(self._log_probabilities[token])
-        if self._matcher is not None and token not in self._ends and not self._matcher.consume_token(token):
-            raise PlannerError(f"the constraint failed while writing: {self._matcher.get_error()[:200]}; try again")
-
-    def is_over(self) -> bool:
-        return self._matcher is not None and bool(self._matcher.is_stopped())
+        if token not in self._ends:
+            take(self.matcher, token)
 
 
 def _control_words(llama: Any, vocab: Any, n_tokens: int) -> tuple[str, ...]:

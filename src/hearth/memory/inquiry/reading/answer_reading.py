@@ -10,14 +10,11 @@ Not covered: answers that several passages give together, sums and counts (`reco
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -29,6 +26,7 @@ from hearth.memory.inquiry.reading.value_owners import NOBODY, People, is_withou
 from hearth.memory.passages.passage_cutting import SENTENCE, sentence_at, unwrapped
 from hearth.memory.passages.passage_store import Candidate, Passage
 from hearth.memory.passages.text_tables import tables_in
+from hearth.memory.search.fitted import fitted
 from hearth.memory.search.terms import telling_words
 from hearth.memory.search.word_forms import key_of, key_set, keys_of
 from hearth.models.encoder.lora_encoder import Array
@@ -499,7 +497,7 @@ def _nearest_sentence(question: str, passage: Passage, start: int) -> int:
 
 def ranked(question: str, candidates: Sequence[Candidate]) -> list[Candidate]:
     """Order passages by their words and meaning together, and by the share of the question's words that they hold."""
-    weights = _fitted()["retrieval"]
+    weights = fitted("passage_weights")["retrieval"]
     most = max((one.words for one in candidates), default=0.0) or 1.0
 
     def score(one: Candidate) -> float:
@@ -975,17 +973,11 @@ def _spread(logs: Array) -> float:
 
 def chance_of(signs: Sequence[float]) -> float:
     """The probability that a passage answers, from its signs."""
-    weights = _fitted()["answers"]
+    weights = fitted("passage_weights")["answers"]
     raw = sum(float(weights[name]) * sign for name, sign in zip(SIGNS, signs, strict=True))
     return 1 / (1 + math.exp(-max(-50.0, min(50.0, raw))))
 
 
 def least_chance() -> float:
     """The least probability at which an answer is given rather than "I don't know"."""
-    return float(_fitted()["least_chance"])
-
-
-@cache
-def _fitted() -> dict[str, Any]:
-    kept: dict[str, Any] = json.loads((files("hearth.data") / "passage_weights.json").read_text())
-    return kept
+    return float(fitted("passage_weights")["least_chance"])
