@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import difflib
 import functools
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 from hearth import patterns as re
 from hearth.errors import (
@@ -313,19 +313,20 @@ def _in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
     return tuple(renumbered(given[old], place) for old in order)
 
 
+def with_refs(value: Argument, changed: Callable[[Ref], Any]) -> Any:
+    """Return an argument with every reference in it changed."""
+    if isinstance(value, Ref):
+        return changed(value)
+    if isinstance(value, list):
+        return [with_refs(item, changed) for item in value]
+    return {key: with_refs(item, changed) for key, item in value.items()} if isinstance(value, dict) else value
+
+
 def renumbered(step: Step, place: Mapping[int, int]) -> Step:
     """Return `step` with every reference and ordering moved to its new place."""
-
-    def moved(value: Argument) -> Argument:
-        if isinstance(value, Ref):
-            return Ref(place[value.step], value.path)
-        if isinstance(value, list):
-            return [moved(item) for item in value]
-        if isinstance(value, dict):
-            return {key: moved(item) for key, item in value.items()}
-        return value
-
-    arguments = {name: moved(value) for name, value in step.arguments.items()}
+    arguments = {
+        name: with_refs(value, lambda ref: Ref(place[ref.step], ref.path)) for name, value in step.arguments.items()
+    }
     return replace(step, arguments=arguments, after=tuple(place[k] for k in step.after))
 
 

@@ -17,9 +17,10 @@ import math
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from hearth.errors import HearthError, NotFound, PlanError, RequestError
@@ -158,11 +159,7 @@ def judge(
     later: Iterable[Episode] = (),
 ) -> Verdict:
     """Decide on one finished request that the owner did not correct."""
-
-    def verdict(kind: Literal["success", "teacher", "waiting", "question", "no"], reason: str) -> Verdict:
-        return Verdict(episode.id, kind, reason)
-
-    plan = episode.plan
+    plan, verdict = episode.plan, partial(Verdict, episode.id)
     if fault := _barred(episode):
         return verdict("no", fault)
     if plan is None:
@@ -183,16 +180,22 @@ def judge(
 def _strange(plan: Plan, tools: Mapping[str, ToolSpec]) -> str:
     """Return why a plan cannot be the owner's wish (a recipient that strangers name, a tool that is gone), or ""."""
     try:
-        labels = predict(plan, tools)
+        found = next(_from_strangers(plan, tools), None)
     except PlanError as error:
         return f"its plan no longer fits the tools: {error}"
-    for index, (step, label) in enumerate(zip(plan.steps, labels)):
+    if found is None:
+        return ""
+    by = ", ".join(origins(PlannedStep(plan, found[0], tools), found[1]))
+    return f"who gets what was taken from a stranger's text: {by}"
+
+
+def _from_strangers(plan: Plan, tools: Mapping[str, ToolSpec]) -> Iterator[tuple[int, str, frozenset[str]]]:
+    """Yield step, argument and strangers where they say where something goes. Raises: PlanError: It fits no tools."""
+    for index, (step, label) in enumerate(zip(plan.steps, predict(plan, tools))):
         for name, of_argument in label.arguments.items():
             parameter = tools[step.tool].parameter(name)
-            if parameter is not None and parameter.is_sink and of_argument.sources & UNTRUSTED_SOURCES:
-                by = ", ".join(origins(PlannedStep(plan, index, tools), name))
-                return f"who gets what was taken from a stranger's text: {by}"
-    return ""
+            if parameter is not None and parameter.is_sink and (by := of_argument.sources & UNTRUSTED_SOURCES):
+                yield index, name, by
 
 
 def _suspected(episode: Episode, tools: Mapping[str, ToolSpec]) -> str:
@@ -211,16 +214,9 @@ def _strange_sources(episode: Episode, tools: Mapping[str, ToolSpec]) -> frozens
     if _suspected(episode, tools):
         return frozenset({INJECTION})
     try:
-        labels = predict(episode.plan, tools)
+        return frozenset[str]().union(*(by for *_, by in _from_strangers(episode.plan, tools)))
     except PlanError:
         return frozenset()
-    found: set[str] = set()
-    for step, label in zip(episode.plan.steps, labels):
-        for name, of_argument in label.arguments.items():
-            parameter = tools[step.tool].parameter(name)
-            if parameter is not None and parameter.is_sink:
-                found |= of_argument.sources & UNTRUSTED_SOURCES
-    return frozenset(found)
 
 
 def note(cursor: sqlite3.Cursor, episode: str, outcome: str) -> None:

@@ -345,13 +345,9 @@ class Buffer:
         found: dict[str, None] = {}
         for table in ("demonstration", "set_aside"):
             for row in self._store.query(f"SELECT * FROM {table}"):  # noqa: S608 - one of two names
-                if source and row["source"] != source:
-                    continue
-                if episode and row["episode"] != episode and episode not in row["id"].split(":"):
-                    continue
-                if matching and not holds(row, matching):
-                    continue
-                found[row["id"]] = None
+                is_of = not episode or episode == row["episode"] or episode in row["id"].split(":")
+                if is_of and source in ("", row["source"]) and (not matching or holds(row, matching)):
+                    found[row["id"]] = None
         return tuple(found)
 
 
@@ -364,16 +360,19 @@ def holds(row: sqlite3.Row, text: str) -> bool:
     return any(wanted in part.casefold() for part in parts)
 
 
+def _by_strangers(entry: Entry) -> str:
+    by = ", ".join(sorted(entry.label.sources & STRANGERS))
+    return f"{entry.id!r}: text from {by} touched its plan; only what no stranger wrote is learnt from" if by else ""
+
+
 def why_touched(entry: Entry, tools: Mapping[str, ToolSpec]) -> str:
     """Say why a stranger may have had a hand in a demonstration; empty when nothing shows it.
 
     Its label names a stranger, or its plan sends something to an address that its request does not say.
     """
     d = entry.demonstration
-    if strangers := sorted(entry.label.sources & STRANGERS):
-        return (
-            f"{d.id!r}: text from {', '.join(strangers)} touched its plan; only what no stranger wrote is learnt from"
-        )
+    if touched := _by_strangers(entry):
+        return touched
     said = d.request.casefold()
     for step in d.plan.steps:
         spec = tools.get(step.tool)
@@ -400,9 +399,8 @@ def why_not(entry: Entry, tools: Mapping[str, ToolSpec]) -> str:
     """Return why a demonstration may not come in; empty when it may."""
     d = entry.demonstration
     name = repr(d.id)
-    strangers = sorted(entry.label.sources & STRANGERS)
-    if strangers:
-        return f"{name}: text from {', '.join(strangers)} touched its plan; only what no stranger wrote is learnt from"
+    if touched := _by_strangers(entry):
+        return touched
     if not d.id or len(d.id) > MAX_ID_CHARACTERS:
         return f"the id {d.id[:40]!r} must have 1 to {MAX_ID_CHARACTERS} characters"
     if not d.request.strip():
@@ -420,15 +418,9 @@ def why_not(entry: Entry, tools: Mapping[str, ToolSpec]) -> str:
         return f"{name}: holds text that is not Unicode (lone surrogates); save it as UTF-8"
     if n_bytes > MAX_REQUEST_BYTES:
         return f"{name}: request and plan have {n_bytes:,} bytes; at most {MAX_REQUEST_BYTES:,} are learnt from"
-    return _plan_fault(name, d, tools)
-
-
-def _plan_fault(name: str, demonstration: Demonstration, tools: Mapping[str, ToolSpec]) -> str:
-    """Return the first fault that keeps a plan from being learnt; missing arguments, as in many data sets, do not."""
-    for fault in faults(demonstration.plan, tools):
-        if isinstance(fault, UnknownTool | Cycle | PlanTooLong):
-            return f"{name}: {fault}"
-    return ""
+    # Missing arguments, as in many data sets, keep no plan from being learnt.
+    bad = (fault for fault in faults(d.plan, tools) if isinstance(fault, UnknownTool | Cycle | PlanTooLong))
+    return next((f"{name}: {fault}" for fault in bad), "")
 
 
 # ── Rows ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -131,22 +131,13 @@ def take_prior(
         verdict = _as_good(compared(state, scored(was, ids, progress), scored(would_be, ids, progress)))
     if verdict is not None and not verdict.is_promoted and must_pass:
         return Report(None, 0, verdict=verdict, cpu_s=time.process_time() - started_s)
-    name = prior_file.keep(state.path(""), prior, joined) if prior is not None else ""
+    name, reason = "", "began again without what others learnt"
+    if prior is not None:
+        name = prior_file.keep(state.path(""), prior, joined)
+        reason = f"began with what {prior.n_edges} devices learnt"
     cpu_s = time.process_time() - started_s
-    number = state.promote_with(
-        Promotion(
-            version.number if version is not None else None,
-            "began again without what others learnt"
-            if prior is None
-            else f"began with what {prior.n_edges} devices learnt",
-            verdict,
-            cpu_s,
-            version.adapter if version is not None else "",
-            name,
-        ),
-        progress,
-        heads,
-    )
+    parent, adapter = (version.number, version.adapter) if version is not None else (None, "")
+    number = state.promote_with(Promotion(parent, reason, verdict, cpu_s, adapter, name), progress, heads)
     return Report(number, 0, verdict=verdict, cpu_s=cpu_s)
 
 

@@ -23,7 +23,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hearth.atomic_files import replacing
+from hearth.atomic_files import write_bytes
 from hearth.errors import RegistryError
 from hearth.formats.plan_json import read_graph, read_tools, tool_to_json
 from hearth.learning import demonstration_store as rows
@@ -525,5 +525,4 @@ def _write_json(path: Path, document: object) -> None:
     with contextlib.suppress(OSError):
         if path.read_bytes() == whole:
             return
-    with replacing(path) as file:
-        file.write(whole)
+    write_bytes(path, whole)

@@ -20,11 +20,12 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from hearth.errors import NotFound, RequestError
 from hearth.formats.plan_json import plan_from_json, plan_to_json
-from hearth.formats.plan_validation import only_reads
+from hearth.formats.plan_validation import only_reads, with_refs
 from hearth.learning.corrections import judge
 from hearth.learning.demonstration_store import Entry
 from hearth.learning.learned_state import State
@@ -175,8 +176,7 @@ def _patterns(sittings: Sequence[Sequence[_Done]]) -> Iterator[tuple[str, Plan, 
     found = _frequent(sittings)
     closed = []
     for symbols, occurrences in found.items():
-        whole = [one for one in occurrences if _is_whole(sittings, one)]
-        kept = _agreeing(sittings, whole)
+        kept = _agreeing(sittings, [one for one in occurrences if _is_whole(sittings, one)])
         days = {sittings[s][places[0]].now.date() for s, places in kept}
         if len(kept) >= LEAST_TIMES and len(days) >= LEAST_DAYS:
             closed.append((symbols, kept))
@@ -229,43 +229,28 @@ def _is_inside(short: Sequence[str], long: Sequence[str]) -> bool:
 
 
 def _texts(step: Step) -> dict[str, str]:
-    return {name: json.dumps(_plain(value), sort_keys=True) for name, value in step.arguments.items()}
-
-
-def _plain(value: Argument) -> Any:
-    if isinstance(value, Ref):
-        return {"ref": [value.step, *value.path]}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return value
+    plain = {n: with_refs(v, lambda ref: {"ref": [ref.step, *ref.path]}) for n, v in step.arguments.items()}
+    return {name: json.dumps(value, sort_keys=True) for name, value in plain.items()}
 
 
 def _steps(sittings: Sequence[Sequence[_Done]], occurrence: Occurrence) -> list[Step]:
     """Return an occurrence's steps as a plan of their own: references and orderings by place in the pattern."""
     s, places = occurrence
     at = {place: k for k, place in enumerate(places)}
+
+    def moved(start: int, ref: Ref) -> Ref:
+        return Ref(at.get(start + ref.step, -1), ref.path)
+
     steps = []
     for k, place in enumerate(places):
         done = sittings[s][place]
         start = place - done.place
-        arguments = {name: _moved(value, start, at) for name, value in done.step.arguments.items()}
+        arguments = {name: with_refs(value, partial(moved, start)) for name, value in done.step.arguments.items()}
         after = {at[start + n] for n in done.step.after if start + n in at}
         if k and sittings[s][places[k - 1]].episode != done.episode:
             after.add(k - 1)  # it was asked for after the one before
         steps.append(Step(done.step.tool, arguments, tuple(sorted(after)), done.step.text))
     return steps
-
-
-def _moved(value: Argument, start: int, at: Mapping[int, int]) -> Argument:
-    if isinstance(value, Ref):
-        return Ref(at.get(start + value.step, -1), value.path)
-    if isinstance(value, list):
-        return [_moved(item, start, at) for item in value]
-    if isinstance(value, dict):
-        return {key: _moved(item, start, at) for key, item in value.items()}
-    return value
 
 
 def _agreeing(sittings: Sequence[Sequence[_Done]], occurrences: Sequence[Occurrence]) -> list[Occurrence]:

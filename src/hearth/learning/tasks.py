@@ -13,13 +13,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from hearth.types import Plain
 
 _TOOL_SHARE = 0.75
 """Share of tools in the squared length of the clustered vectors; the words have the rest."""
@@ -55,37 +53,13 @@ class Task:
     akin: tuple[tuple[str, float], ...] = ()
     """Names of related tasks by shared tools, with the similarity in [0, 1]."""
 
-    def to_json(self) -> dict[str, Plain]:
-        return {
-            "name": self.name,
-            "tools": [[tool, share] for tool, share in self.tools],
-            "members": list(self.members),
-            "score": self.score,
-            "n_judged": self.n_judged,
-            "akin": [[name, share] for name, share in self.akin],
-        }
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Task:
-        return cls(
-            data["name"],
-            tuple((tool, share) for tool, share in data["tools"]),
-            tuple(data["members"]),
-            data["score"],
-            data["n_judged"],
-            tuple((name, share) for name, share in data["akin"]),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Allocation:
-    """The task a request belongs to."""
-
-    task: str
-    """Name of the most likely task; empty without any."""
-    likeness: float
-    """Similarity to its nearest sample, in [-1, 1]."""
-    is_unseen: bool
+        tools, akin = (tuple((name, share) for name, share in data[key]) for key in ("tools", "akin"))
+        return cls(data["name"], tools, tuple(data["members"]), data["score"], data["n_judged"], akin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +188,7 @@ def _akin(tasks: Sequence[Task]) -> tuple[Task, ...]:
     return tuple(found)
 
 
-# ── Scores, allocation, what is unseen ────────────────────────────────────────────────────────────────────
+# ── Scores, what is unseen ────────────────────────────────────────────────────────────────────────────────
 
 
 def with_scores(tasks: Sequence[Task], scores: Mapping[str, float]) -> tuple[Task, ...]:
@@ -257,19 +231,6 @@ def grouped(tasks: Sequence[Task], ids: Sequence[str], least: int) -> dict[str, 
     small = [name for name, mine in found.items() if len(mine) < least and name != _NEW]
     rest = [id for name in small for id in found.pop(name)]
     return {**found, **({_REST: rest} if rest else {})}
-
-
-def allocate(nearest: Sequence[tuple[str, float]], owner: Mapping[str, str], frontier: Frontier | None) -> Allocation:
-    """Allocate a request by its nearest samples (id, similarity), nearest first; samples vote by similarity."""
-    known = [(owner[id], likeness) for id, likeness in nearest if id in owner]
-    if not known:
-        return Allocation("", -1.0, True)
-    votes: Counter[str] = Counter()
-    for name, likeness in known:
-        votes[name] += float(np.exp(10 * (likeness - known[0][1])))  # type: ignore[assignment]
-    task = min(votes, key=lambda name: (-votes[name], name))
-    best = max(likeness for name, likeness in known if name == task)
-    return Allocation(task, best, frontier is not None and known[0][1] < frontier.threshold)
 
 
 def find_frontier(seen: Sequence[float], unseen: Sequence[float]) -> Frontier | None:

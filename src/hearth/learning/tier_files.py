@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hearth.atomic_files import replacing
+from hearth.atomic_files import write_bytes
 from hearth.errors import StoreError, ToolError
 from hearth.protocols import Proposal, Proposer
 from hearth.storage.connections import opened_bytes, sealed_bytes
@@ -60,5 +60,4 @@ def write_held(folder: Path, proposals: Mapping[str, Proposal]) -> None:
         id: [dict(p.tools), [[list(s), log] for s, log in p.sequences], [[*pair, v] for pair, v in p.link.items()]]
         for id, p in sorted(proposals.items())
     }
-    with replacing(folder / _HELD) as file:
-        file.write(sealed_bytes(folder / _HELD, json.dumps(data).encode()))
+    write_bytes(folder / _HELD, sealed_bytes(folder / _HELD, json.dumps(data).encode()))

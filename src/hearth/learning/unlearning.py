@@ -286,11 +286,14 @@ def _episodes(store: Store, ids: set[str], matching: str) -> list[tuple[str, str
     return sorted(found.items())
 
 
+def _places(number: int) -> tuple[int, int]:
+    """The places of the first and the last step that an episode may have."""
+    return number * N_MAX_STEPS, (number + 1) * N_MAX_STEPS - 1
+
+
 def _steps_hold(store: Store, number: int, text: str) -> bool:
-    first = number * N_MAX_STEPS
     steps = store.query(
-        "SELECT arguments_json, value_json, error FROM step WHERE place BETWEEN ? AND ?",
-        (first, first + N_MAX_STEPS - 1),
+        "SELECT arguments_json, value_json, error FROM step WHERE place BETWEEN ? AND ?", _places(number)
     )
     return any(_has([_said(part) for part in row], text) for row in steps)
 
@@ -304,12 +307,9 @@ def _quoting(store: Store, held: Iterable[Held]) -> set[str]:
     gone = [" ".join(text.split()) for one in held for text in one.texts]
     quoting = set()
     for row in store.query(_FINISHED) if gone else ():
-        first = row["number"] * N_MAX_STEPS
-        steps = store.query("SELECT value_json FROM step WHERE place BETWEEN ? AND ?", (first, first + N_MAX_STEPS - 1))
-        told = {
-            " ".join(text.rstrip("…").split()) for step in steps for text in _strings(json.loads(step[0] or "null"))
-        }
-        told = {text for text in told if len(text) >= _LEAST_QUOTED}
+        steps = store.query("SELECT value_json FROM step WHERE place BETWEEN ? AND ?", _places(row["number"]))
+        said = (text for step in steps for text in _strings(json.loads(step[0] or "null")))
+        told = {one for text in said if len(one := " ".join(text.rstrip("…").split())) >= _LEAST_QUOTED}
         if any(text in one or (len(one) >= _LEAST_QUOTED and one in text) for text in told for one in gone):
             quoting.add(row["id"])
     return quoting
@@ -492,14 +492,9 @@ def _removed(
     if found.events or found.attached.lines:  # FTS5 only marks words as deleted until its segments are merged
         cursor.execute("INSERT INTO event_words (event_words) VALUES ('optimize')")
     n_skills = _remove_skills(cursor, gone)
-    rebuilt = []
-    if made is not None:
-        rebuilt.append("what is known of the current version: its tasks and scores")
-    if gone:
-        rebuilt.append("the weights of what plans, solved anew")
-        rebuilt.append("the episodic memory and its index")
-    if found.events:
-        rebuilt.append("the search over memories")
+    rebuilt = ["what is known of the current version: its tasks and scores"] if made is not None else []
+    rebuilt += ["the weights of what plans, solved anew", "the episodic memory and its index"] if gone else []
+    rebuilt += ["the search over memories"] if found.events else []
     rebuilt.append("the database file, written anew")
     return Receipt(
         at=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
@@ -549,33 +544,36 @@ def _rewrite_versions(cursor: sqlite3.Cursor, gone: frozenset[str]) -> list[int]
         if not (gone & samples.keys() or any(gone & set(task.members) for task in tasks) or row["number"] in touched):
             continue
         touched.add(row["number"])
-        scores = {id: score for id, score in samples.items() if id not in gone}
-        record = json.loads(row["record_json"])
+        record, scores = json.loads(row["record_json"]), {id: n for id, n in samples.items() if id not in gone}
         for measured in ("gate", "frontier", "node_f1"):
             record.pop(measured, None)
         if scores:
             record["node_f1"] = round(sum(scores.values()) / len(scores), 4)
         record.update(n_judged=len(scores), rewritten=True)
-        kept = [task.to_json() for task in without(tasks, gone, sequences, scores)]
-        cursor.execute(
-            "UPDATE version SET samples_json=?, tasks_json=?, record_json=? WHERE number=?",
-            (json.dumps(scores), json.dumps(kept, ensure_ascii=False), json.dumps(record), row["number"]),
-        )
+        kept = without(tasks, gone, sequences, scores)
+        _write_version(cursor, row["number"], scores, kept, record)
     return sorted(touched)
+
+
+def _write_version(
+    cursor: sqlite3.Cursor,
+    number: int,
+    scores: Mapping[str, float],
+    tasks: Sequence[Task],
+    record: Mapping[str, object],
+) -> None:
+    told = json.dumps([task.to_json() for task in tasks], ensure_ascii=False)
+    cursor.execute(
+        "UPDATE version SET samples_json=?, tasks_json=?, record_json=? WHERE number=?",
+        (json.dumps(scores), told, json.dumps(record), number),
+    )
 
 
 def _describe_anew(cursor: sqlite3.Cursor, number: int, made: Described, n: int) -> None:
     """The current version, as it would have been described had it never seen what is forgotten."""
     (row,) = cursor.execute("SELECT record_json FROM version WHERE number=?", (number,)).fetchall()
-    cursor.execute(
-        "UPDATE version SET samples_json=?, tasks_json=?, record_json=? WHERE number=?",
-        (
-            json.dumps({id: round(score, 6) for id, score in sorted(made.scores.items())}),
-            json.dumps([task.to_json() for task in made.tasks], ensure_ascii=False),
-            json.dumps({**json.loads(row["record_json"]), **made.record(n), "judged_by": JUDGE, "rewritten": True}),
-            number,
-        ),
-    )
+    record = {**json.loads(row["record_json"]), **made.record(n), "judged_by": JUDGE, "rewritten": True}
+    _write_version(cursor, number, {id: round(n, 6) for id, n in sorted(made.scores.items())}, made.tasks, record)
 
 
 def _remove_episode(cursor: sqlite3.Cursor, id: str) -> None:
@@ -583,8 +581,7 @@ def _remove_episode(cursor: sqlite3.Cursor, id: str) -> None:
     row = cursor.execute("SELECT number FROM episode WHERE id=?", (id,)).fetchone()
     if row is None:
         return
-    first = row["number"] * N_MAX_STEPS
-    cursor.execute("DELETE FROM step WHERE place BETWEEN ? AND ?", (first, first + N_MAX_STEPS - 1))
+    cursor.execute("DELETE FROM step WHERE place BETWEEN ? AND ?", _places(row["number"]))
     cursor.execute("DELETE FROM journal WHERE key=? OR key LIKE ? || '-%'", (id, id))
     cursor.execute("DELETE FROM episode WHERE id=?", (id,))
     cursor.execute("DELETE FROM event WHERE id=?", (id,))

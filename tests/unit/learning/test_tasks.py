@@ -1,4 +1,4 @@
-"""Tasks: found the same in any order, scored, allocated, told apart from what was never seen."""
+"""Tasks: found the same in any order, scored, told apart from what was never seen."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from hearth.learning.tasks import Task, allocate, by_sample, find_frontier, find_tasks, grouped, with_scores, without
+from hearth.learning.tasks import Task, by_sample, find_frontier, find_tasks, grouped, with_scores, without
 from hearth.models.llm.scripted import HashEncoder
 from tests.small_world import lessons
 
@@ -66,15 +66,9 @@ def test_without_a_sample_its_task_is_as_the_others_make_it() -> None:
     assert without(tasks, frozenset(), sequences, {}) == tasks
 
 
-def test_a_request_goes_to_the_task_of_its_nearest_samples() -> None:
-    owner = {"1": "a", "2": "b", "3": "b"}
+def test_a_frontier_catches_most_of_what_is_unseen_at_few_alarms() -> None:
     frontier = find_frontier([0.8, *[0.9] * 4, *[0.95] * 5], [0.2, 0.3, 0.85, 0.92])
     assert frontier is not None
     assert frontier.threshold == pytest.approx(0.9)
     assert [frontier.caught, frontier.false_alarms] == pytest.approx([0.75, 0.1])
-    found = allocate([("1", 0.93), ("2", 0.92), ("3", 0.91), ("gone", 0.1)], owner, frontier)
-    assert (found.task, found.likeness, found.is_unseen) == ("b", 0.92, False)
-    assert allocate([("1", 0.5)], owner, frontier).is_unseen
-    assert not allocate([("1", 0.5)], owner, None).is_unseen
-    assert allocate([], owner, frontier) == allocate([("gone", 1.0)], owner, None)
     assert find_frontier([], [0.3]) is None

@@ -16,6 +16,7 @@ import io
 import json
 import tempfile
 import zipfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from hearth.atomic_files import replacing
 from hearth.errors import HearthError, StoreCorruptError, StoreError, StoreVersionError
 from hearth.formats.plan_json import read_tools, tool_to_json
-from hearth.learning.tasks import Allocation, Frontier, Task, allocate, by_sample
+from hearth.learning.tasks import Frontier, Task, by_sample
 from hearth.learning.versions.promotion_gate import Described
 from hearth.planning.plan_drafting import Drafter
 from hearth.planning.ranking.features import Reading
@@ -48,6 +49,17 @@ _MEMBERS = (_INDEX, _TOOLS, STUDENT_FILE)
 _ARCHIVE, _PICKLES = b"PK\x03\x04", (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _N_NEAREST = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """The task a request belongs to."""
+
+    task: str
+    """Name of the most likely task; empty without any."""
+    likeness: float
+    """Similarity to its nearest sample, in [-1, 1]."""
+    is_unseen: bool
 
 
 class _Loose(BaseModel):
@@ -120,7 +132,20 @@ class Model:
     def allocate(self, readings: Sequence[Reading]) -> list[Allocation]:
         """Assign each request to a task, or say that its task was never seen."""
         owner = by_sample(self.tasks)
-        return [allocate(self.student.nearest(one, _N_NEAREST), owner, self.frontier) for one in readings]
+        return [allocated(self.student.nearest(one, _N_NEAREST), owner, self.frontier) for one in readings]
+
+
+def allocated(nearest: Sequence[tuple[str, float]], owner: Mapping[str, str], frontier: Frontier | None) -> Allocation:
+    """Allocate a request by its nearest samples (id, similarity), nearest first; samples vote by similarity."""
+    known = [(owner[id], likeness) for id, likeness in nearest if id in owner]
+    if not known:
+        return Allocation("", -1.0, True)
+    votes: Counter[str] = Counter()
+    for name, likeness in known:
+        votes[name] += float(np.exp(10 * (likeness - known[0][1])))  # type: ignore[assignment]
+    task = min(votes, key=lambda name: (-votes[name], name))
+    best = max(likeness for name, likeness in known if name == task)
+    return Allocation(task, best, frontier is not None and known[0][1] < frontier.threshold)
 
 
 def manner_of(taught: Sequence[Demonstration], before: Manner | None, student: Student) -> Manner:

@@ -21,12 +21,13 @@ from hearth.formats.plan_json import plan_to_json, tool_to_json
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.learning.demonstration_store import Entry
+from hearth.learning.tasks import Frontier
 from hearth.learning.versions.promotion_gate import silent
 from hearth.planning.ranking.ranker import Student
 from hearth.types import Demonstration
 from hearth_cloud.sedna.big_model import answers, app_of
 from hearth_cloud.sedna.sedna_dataset import SEDNA_LINE_BYTES, export, read_requests, read_samples
-from hearth_cloud.sedna.sedna_model import FILE_NAME, Model, read_model
+from hearth_cloud.sedna.sedna_model import FILE_NAME, Model, allocated, read_model
 from hearth_cloud.sedna.sedna_planning import Hard, LittleModel, Planning, Requests, infer, little_model
 from hearth_cloud.sedna.sedna_protocol import (
     BigModel,
@@ -598,3 +599,12 @@ def test_a_model_that_is_gone_is_said(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"cannot read the model .*index\.pkl"):
         infer(env, ENCODER, None, 0.0, threading.Event())
     assert issubclass(StoreError, HearthError)
+
+
+def test_a_request_goes_to_the_task_of_its_nearest_samples() -> None:
+    owner, frontier = {"1": "a", "2": "b", "3": "b"}, Frontier(0.9, 0.75, 0.1)
+    found = allocated([("1", 0.93), ("2", 0.92), ("3", 0.91), ("gone", 0.1)], owner, frontier)
+    assert (found.task, found.likeness, found.is_unseen) == ("b", 0.92, False)
+    assert allocated([("1", 0.5)], owner, frontier).is_unseen
+    assert not allocated([("1", 0.5)], owner, None).is_unseen
+    assert allocated([], owner, frontier) == allocated([("gone", 1.0)], owner, None)

@@ -13,7 +13,6 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from hearth.errors import MissingExtraError, NotFound, StoreError
 from hearth.learning.tasks import Task
@@ -180,17 +179,9 @@ _SELECT = (
 
 
 def _version(row: sqlite3.Row) -> Version:
-    record: Any = json.loads(row["record_json"])
-    return Version(
-        row["number"],
-        row["parent"],
-        dt.datetime.fromisoformat(row["at"]),
-        row["reason"],
-        row["n_added"],
-        row["n_removed"],
-        row["adapter"],
-        record,
-    )
+    number, parent, at, reason, adapter, record, n_added, n_removed = row
+    moment = dt.datetime.fromisoformat(at)
+    return Version(number, parent, moment, reason, n_added, n_removed, adapter, json.loads(record))
 
 
 # ── The learning curve ─────────────────────────────────────────────────────────────────────────────────

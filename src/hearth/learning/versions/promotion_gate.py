@@ -67,23 +67,11 @@ class Verdict:
     """Tasks whose score changed, the worst first."""
 
     def to_json(self) -> dict[str, Plain]:
-        return {
-            "promoted": self.is_promoted,
-            "reason": self.reason,
-            "before": round(self.before, 4),
-            "after": round(self.after, 4),
-            "n": self.n,
-            "changes": [
-                {
-                    "task": c.task,
-                    "before": round(c.before, 4),
-                    "after": round(c.after, 4),
-                    "n": c.n,
-                    "worse": c.is_worse,
-                }
-                for c in self.changes
-            ],
-        }
+        def scores(one: Verdict | TaskChange) -> dict[str, Plain]:
+            return {"before": round(one.before, 4), "after": round(one.after, 4), "n": one.n}
+
+        changes: list[Plain] = [{"task": c.task, **scores(c), "worse": c.is_worse} for c in self.changes]
+        return {"promoted": self.is_promoted, "reason": self.reason, **scores(self), "changes": changes}
 
 
 def node_f1(planned: Sequence[str], wanted: Sequence[str]) -> float:
@@ -119,15 +107,8 @@ def judge(
         differences = np.array([after[id] - before[id] for id in mine])
         if not differences.any():
             continue
-        changes.append(
-            TaskChange(
-                name,
-                float(np.mean([before[id] for id in mine])),
-                float(np.mean([after[id] for id in mine])),
-                len(mine),
-                is_worse(differences),
-            )
-        )
+        was, now = (float(np.mean([scores[id] for id in mine])) for scores in (before, after))
+        changes.append(TaskChange(name, was, now, len(mine), is_worse(differences)))
     changes.sort(key=lambda c: (c.after - c.before, c.task))
     old, new = (float(np.mean([scores[id] for id in ids])) for scores in (before, after))
     # What chance explains can only be said of enough samples; of fewer, every fall counts.
