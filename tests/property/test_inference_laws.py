@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hearth.memory.facts.fact_extraction import Told, facts_in, learn_from
-from hearth.memory.facts.fact_store import FactStore
+from hearth.memory.facts.fact_store import ME, FactStore
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import UNTRUSTED_SOURCES, Label
@@ -73,4 +73,4 @@ def test_a_strangers_text_is_never_believed_and_ends_nothing(
         for k, text in enumerate(texts):
             learn_from(facts, Told(f"e{k}", text, "message", FIXED_NOW, label, person))
         assert facts.believed() == ()
-        assert facts.profile() == {}
+        assert facts.believed(ME) == ()

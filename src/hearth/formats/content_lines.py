@@ -124,12 +124,8 @@ class Component:
 
 def parse(data: bytes) -> Component:
     """Parse a file; `parse(data).render() == data`.
-
-    Returns:
-        A component without a name that holds the file's components and whatever stands between them.
-    Raises:
-        ValueError: Components do not nest, there is none, or the file is too large; with the line.
-    """
+    Returns: A component without a name that holds the file's components and whatever stands between them.
+    Raises: ValueError: Components do not nest, there is none, or the file is too large; with the line."""
     if len(data) > MAX_FILE_BYTES:
         raise ValueError(f"{len(data)} bytes; expected at most {MAX_FILE_BYTES}")
     stack = [Component()]

@@ -452,12 +452,8 @@ def _result_to_json(result: StepResult) -> dict[str, Plain]:
 
 def read_demonstrations(path: Path, faults: list[str] | None = None) -> Iterator[Demonstration]:
     """Read a JSONL file of requests with plans, one at a time.
-
-    Args:
-        faults: Collects bad lines, which are then skipped; None stops at the first.
-    Raises:
-        RequestError: A line is not JSON or not that shape (names file and line), or the file cannot be read.
-    """
+    Args: faults: Collects bad lines, which are then skipped; None stops at the first.
+    Raises: RequestError: A line is not JSON or not that shape (names file and line), or the file cannot be read."""
     for number, data in read_jsonl(path, faults):
         try:
             yield demonstration_from_json(data, f"{path.stem}-{number}")
@@ -512,12 +508,8 @@ def right_values(
 
 def read_jsonl(path: Path, faults: list[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield line number (from 1) and object of each non-empty line.
-
-    Args:
-        faults: Collects bad lines, which are then skipped; None stops at the first.
-    Raises:
-        RequestError: The file cannot be read, or a line is not a JSON object in UTF-8.
-    """
+    Args: faults: Collects bad lines, which are then skipped; None stops at the first.
+    Raises: RequestError: The file cannot be read, or a line is not a JSON object in UTF-8."""
     try:
         with path.open("rb") as file:
             for number, raw in enumerate(file, 1):

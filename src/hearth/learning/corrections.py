@@ -78,10 +78,6 @@ class Harvest:
     verdicts: tuple[Verdict, ...]
     """Decisions on every episode that was not looked at before, oldest first."""
 
-    def counts(self) -> dict[str, int]:
-        """Count the episodes by decision."""
-        return dict(Counter(verdict.kind for verdict in self.verdicts))
-
 
 def harvest(
     store: Store, tools: Mapping[str, ToolSpec], now: dt.datetime, settled_after: dt.timedelta = dt.timedelta(days=1)

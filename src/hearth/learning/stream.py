@@ -240,12 +240,8 @@ def gather(
     state: State, folder: Path, encoder: Encoder, progress: Progress, recorded: Path | None = None
 ) -> LoopReport | None:
     """Gather what the home's requests teach, asking its teacher within its budget, for the next learning run.
-
-    Args:
-        recorded: A file that answers instead of the teacher.
-    Raises:
-        ConfigError, RequestError: The teacher's settings or file cannot be used; nothing was asked.
-    """
+    Args: recorded: A file that answers instead of the teacher.
+    Raises: ConfigError, RequestError: The teacher's settings or file cannot be used; nothing was asked."""
     settings = config.read_settings(folder / "hearth.toml")
     now = dt.datetime.now(settings.zone())
     context = _context(state, folder, settings)

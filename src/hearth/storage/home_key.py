@@ -98,12 +98,8 @@ def new_database_key() -> str:
 
 def wraps_for(master: bytes, passphrase: str | None) -> tuple[tuple[_Wrap, ...], str]:
     """Seal a master key under a passphrase, or under a secret in the system's keyring where that is None.
-
-    Returns:
-        The sealed keys, and the recovery code that opens one of them.
-    Raises:
-        RequestError: The passphrase is too short, or no keyring keeps the secret. MissingExtraError.
-    """
+    Returns: The sealed keys, and the recovery code that opens one of them.
+    Raises: RequestError: The passphrase is too short, or no keyring keeps the secret. MissingExtraError."""
     code = "-".join(base64.b32encode(secrets.token_bytes(5)).decode() for _ in range(5))
     return (
         _in_keyring(master) if passphrase is None else _under_passphrase(master, passphrase),

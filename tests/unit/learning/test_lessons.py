@@ -164,9 +164,8 @@ def test_soft_labels_rankings_and_wrong_steps_are_learnt_from(tmp_path: Path, en
     """One request each; afterwards the teacher's preference shows."""
     soft = Lesson("soft", "Some jazz or the weather", ((("play_music",), 0.5), (("weather",), 0.5)))
     ranked = replace(LESSONS[0], id="ranked", ranking=((("set_alarm", "play_music"), 0.0), (("set_alarm",), -3.0)))
-    chances = replace(LESSONS[1], id="chances", step_chances=({"set_alarm": 0.7, "weather": 0.3}, {"": 1.0}))
     wrong = reflected("wrong", "Fly me to Rome, no mails", ("send_mail",), ("book_flight",))
-    lessons = [soft, ranked, chances, wrong, *LESSONS[8:]]
+    lessons = [soft, ranked, wrong, *LESSONS[8:]]
     _, last = trained(lessons, tmp_path / "adapter", encoder, replace(SMALL, held_share=0.0, made_share=0.0))
     pointer = Pointer.open(last.folder, TOOLS, encoder=encoder)
     found = {one.id: pointer.propose([one.request])[0] for one in lessons}

@@ -29,8 +29,6 @@ class Lesson:
     """Text of each step of the first plan; made requests are put together from them."""
     ranking: tuple[tuple[tuple[str, ...], float], ...] = ()
     """The teacher's candidates with its scores, as log-probabilities up to a constant: their order is learnt."""
-    step_chances: tuple[Mapping[str, float], ...] = ()
-    """The teacher's chances of each tool at each step of the first plan and then of the end (`""`)."""
     wrong: frozenset[int] = frozenset()
     """Places of wrong steps in the first plan: seen as context of later steps, never learnt."""
 

@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -373,7 +372,7 @@ class _Training:
             for plan, _ in sample.lesson.ranking if sample.lesson else ():
                 seen[row, [self._place[tool] for tool in plan if tool in self._place]] = 1.0
         out = self._net.forward(self._weights, states, mask, seen, (self._noise, o.dropout, o.delta_dropout))
-        sequence_loss = _sequence_loss(out, batch, self._names_of, o.smoothing)
+        sequence_loss = _sequence_loss(out, batch, o.smoothing)
         near = -(F.log_softmax(out.first, -1) * wanted).sum(1) / wanted.sum(1)
         chances = F.binary_cross_entropy_with_logits(out.wanted, wanted.gather(1, out.chosen), reduction="none")
         loss = sequence_loss + o.set_share * near.mean() + o.chance_share * chances.sum(1).mean()
@@ -385,9 +384,6 @@ class _Training:
         if ranking:
             loss = loss + o.ranking_share * torch.stack(ranking).sum() / len(batch)
         return loss, sequence_loss
-
-    def _names_of(self, chances: Mapping[str, float]) -> dict[int, float]:
-        return {self._place[tool] if tool else -1: p for tool, p in chances.items() if not tool or tool in self._place}
 
     # ── What comes out ────────────────────────────────────────────────────────────────────────────────────
 
@@ -455,14 +451,13 @@ class _Training:
 # ── Losses ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _sequence_loss(out: Out, batch: Sequence[_Sample], names_of: Any, smoothing: float) -> Tensor:
-    """Return the mean over steps and end: cross-entropy with smoothed labels, or with the teacher's chances."""
+def _sequence_loss(out: Out, batch: Sequence[_Sample], smoothing: float) -> Tensor:
+    """Return the mean over steps and end: cross-entropy with smoothed labels."""
     n, k = out.chosen.shape
     most = max(len(sample.tools) for sample in batch)
     before = torch.full((n, most + 1), k)
     after = torch.full((n, most + 1), k)
     counts = torch.zeros(n, most + 1)
-    soft: list[tuple[int, int, dict[int, float]]] = []
     for row, sample in enumerate(batch):
         place = {int(tool): column for column, tool in enumerate(out.chosen[row])}
         columns = [place[tool] for tool in sample.tools]
@@ -470,15 +465,6 @@ def _sequence_loss(out: Out, batch: Sequence[_Sample], names_of: Any, smoothing:
         before[row, 1 : len(columns) + 1] = torch.tensor(columns)
         after[row, : len(columns)] = torch.tensor(columns)
         counts[row, : len(columns) + 1] = torch.tensor([float(at not in wrong) for at in range(len(columns) + 1)])
-        given = sample.lesson.step_chances if sample.lesson and len(sample.lesson.plans) == 1 else ()
-        for at, chances in enumerate(given[: len(columns) + 1]):
-            known = {
-                place.get(tool, k) if tool >= 0 else k: p
-                for tool, p in names_of(chances).items()
-                if tool in place or tool < 0
-            }
-            if sum(known.values()) > 0:
-                soft.append((row, at, known))
     past = F.one_hot(before, k + 1).float()
     past[:, 0] = 0.0
     past = past.cumsum(1)
@@ -490,10 +476,6 @@ def _sequence_loss(out: Out, batch: Sequence[_Sample], names_of: Any, smoothing:
     hard = -log_p.gather(2, after[..., None])[..., 0]
     smooth = -(log_p * free).sum(-1) / free.sum(-1)
     losses = (1 - smoothing) * hard + smoothing * smooth
-    for row, at, known in soft:
-        total = sum(known.values())
-        taught = -sum(p / total * log_p[row, at, column] for column, p in known.items())
-        losses = losses.index_put((torch.tensor(row), torch.tensor(at)), torch.as_tensor(taught))
     return (losses * counts).sum() / counts.sum()
 
 

@@ -470,12 +470,8 @@ def scores(
     may_fail: bool = False,
 ) -> dict[str, float]:
     """Return the Node-F1 of the plan that `model` writes for each demonstration, by id; no plan counts as an empty one.
-
-    Args:
-        may_fail: Whether a model that writes not a single plan is scored, too: one that was not taught yet.
-    Raises:
-        PlannerError: It wrote not a single plan.
-    """
+    Args: may_fail: Whether a model that writes not a single plan is scored, too: one that was not taught yet.
+    Raises: PlannerError: It wrote not a single plan."""
     planner = CompactPlanner(model)
     found, n_written = dict[str, float](), 0
     failed: PlannerError | None = None

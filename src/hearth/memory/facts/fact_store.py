@@ -289,13 +289,6 @@ class FactStore:
             [name, name],
         )
 
-    def profile(self) -> dict[str, tuple[str, ...]]:
-        """The facts believed of the owner now: relation → values, in the order they were learnt."""
-        found: dict[str, tuple[str, ...]] = {}
-        for fact in self.believed(ME):
-            found[fact.relation] = (*found.get(fact.relation, ()), fact.value)
-        return found
-
     def get(self, id: int) -> Fact:
         """Return any row, believed or not. Raises: NotFound."""
         found = self._many("number = ?", [id]) if abs(id) <= _GREATEST_NUMBER else ()

@@ -47,12 +47,8 @@ def _opened(data: bytes) -> PdfReader:
 
 def page_writing(data: bytes, options: Mapping[str, object]) -> Iterator[bytes]:
     """Yield the writing in the pictures of one page of a PDF.
-
-    Args:
-        options: `page`, counted from 0, and `reader`, what reads the writing in a picture, as `module:function`.
-    Raises:
-        Unreadable: As the reader says, or the pictures are packed in a way that is not read.
-    """
+    Args: options: `page`, counted from 0, and `reader`, what reads the writing in a picture, as `module:function`.
+    Raises: Unreadable: As the reader says, or the pictures are packed in a way that is not read."""
     module, _, function = str(options["reader"]).partition(":")
     read: Callable[[bytes, Mapping[str, object]], Iterator[bytes]] = getattr(importlib.import_module(module), function)
     for picture in _page_pictures(_opened(data).pages[int(str(options["page"]))]):

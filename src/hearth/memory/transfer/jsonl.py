@@ -103,12 +103,8 @@ def _text(moment: dt.datetime | None) -> str | None:
 
 def imported(memory: EventMemory, facts: FactStore, lines: Iterable[bytes], *, is_mine: bool) -> Added:
     """Import lines that `exported` wrote; what exists already is left unchanged.
-
-    Args:
-        is_mine: The owner says that the file is theirs: its labels are believed.
-    Raises:
-        RequestError: A line is invalid; what came before it was imported.
-    """
+    Args: is_mine: The owner says that the file is theirs: its labels are believed.
+    Raises: RequestError: A line is invalid; what came before it was imported."""
     n_lines = n_events = n_facts = 0
     waiting: list[NewEvent] = []
     try:
