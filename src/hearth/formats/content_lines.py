@@ -100,14 +100,11 @@ class Component:
 
     def put(self, line: Line) -> None:
         """Replace the first property of that name where it stands, or add it after this component's last property."""
-        last = -1
         for index, item in enumerate(self.items):
-            if isinstance(item, Line):
-                if item.name == line.name:
-                    self.items[index] = line
-                    return
-                last = index
-        self.items.insert(last + 1, line)
+            if isinstance(item, Line) and item.name == line.name:
+                self.items[index] = line
+                return
+        self.add(line)
 
     def add(self, line: Line) -> None:
         """Add a property after this component's last one."""

@@ -112,19 +112,14 @@ def facts_meant(store: Store, wanted: Wanted | None, matching: str = "") -> set[
     """Find the rows of facts that are meant by their own words, whatever they rest on, including facts added directly.
     A period alone means those that rest on no event, by when they were learnt."""
     found = set()
-    by_period = (
-        "" if wanted is None or wanted.person or wanted.topic else " WHERE number NOT IN (SELECT fact FROM fact_event)"
-    )
-    for row in store.query(f"SELECT * FROM fact{by_period}"):  # noqa: S608 - our own text
+    is_period = wanted is not None and not (wanted.person or wanted.topic)
+    for row in store.query("SELECT *, number IN (SELECT fact FROM fact_event) AS has_events FROM fact"):
         text = f"{row['subject']} {row['relation']} {row['value']}"
-        if wanted is not None and is_meant(wanted, row["learnt_unix_s"], row["subject"], text):
+        is_free = not (is_period and row["has_events"])
+        is_wanted = wanted is not None and is_free and is_meant(wanted, row["learnt_unix_s"], row["subject"], text)
+        said = (str(row[name]).casefold() for name in ("subject", "relation", "value", "reason"))
+        if is_wanted or (matching and any(matching.casefold() in one for one in said)):
             found.add(row["number"])
-    if matching:
-        for row in store.query("SELECT number, subject, relation, value, reason FROM fact"):
-            if any(
-                matching.casefold() in str(row[name]).casefold() for name in ("subject", "relation", "value", "reason")
-            ):
-                found.add(row["number"])
     return found
 
 

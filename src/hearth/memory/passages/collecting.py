@@ -237,7 +237,7 @@ def _events(file: _File) -> Iterator[NewPassage]:
             continue
         if entry.is_cancelled:
             continue
-        at = _moment(entry.start, zone)
+        at = ical.in_zone(entry.start, zone)
         source = "web" if is_subscribed(file.path) else "message" if entry.is_invitation else "file"
         record = entry.uid or f"{file.path}#{entry.index}"
         yield NewPassage(record, "event", source, entry.title, entry.organiser, at, event_text(entry, zone))
@@ -245,7 +245,7 @@ def _events(file: _File) -> Iterator[NewPassage]:
 
 def event_text(entry: Entry, zone: dt.tzinfo | None) -> str:
     """Write an event as a passage: when, where, with whom, its notes."""
-    start, end = _moment(entry.start, zone), _moment(entry.end, zone)
+    start, end = ical.in_zone(entry.start, zone), ical.in_zone(entry.end, zone)
     when = said_date(start)
     if isinstance(entry.start, dt.datetime):
         when += f" from {start:%H:%M} to {end:%H:%M}" if start.date() == end.date() else f" at {start:%H:%M}"
@@ -291,7 +291,7 @@ def _reminders(file: _File) -> Iterator[NewPassage]:
             continue
         line = todo.line("DUE") or todo.line("DTSTART")
         try:
-            at = _moment(ical.read_time(line, document), file.modified.tzinfo) if line is not None else None
+            at = ical.in_zone(ical.read_time(line, document), file.modified.tzinfo) if line is not None else None
         except (ValueError, OverflowError):
             at = None
         is_done = todo.text("STATUS").upper() in ("COMPLETED", "CANCELLED")
@@ -317,10 +317,6 @@ def _parsed(raw: bytes) -> Component:
 def _cut(text: str) -> Iterator[str]:
     for cut in passages_of(text):
         yield f"{cut.head}\n{text[cut.start : cut.end]}" if cut.head else text[cut.start : cut.end]
-
-
-def _moment(when: dt.date | dt.datetime, zone: dt.tzinfo | None) -> dt.datetime:
-    return ical.in_zone(when, zone)
 
 
 def said_date(moment: dt.datetime) -> str:

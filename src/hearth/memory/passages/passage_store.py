@@ -106,12 +106,12 @@ class PassageStore:
 
     def put(self, path: str, fingerprint: str, passages: Iterable[NewPassage], fault: str = "") -> None:
         """Replace everything of a file, in one transaction. Raises: StoreError: nothing was changed."""
-        gone = self._forgotten()
+        gone = {row[0] for row in self._store.query("SELECT digest FROM passage_forgotten")}
         with self._store.transaction(is_synced=False) as cursor:
             cursor.execute("DELETE FROM passage_file WHERE path = ?", (path,))
             cursor.execute("INSERT INTO passage_file VALUES (?, ?, ?)", (path, fingerprint, _plain(fault)))
             for one in passages:
-                if gone and digest_of(self._salt(), one.text) in gone:
+                if gone and digest_of(salt_of(self._store), one.text) in gone:
                     continue
                 cursor.execute(
                     "INSERT INTO passage (path, record, kind, source, title, person, at, text)"
@@ -206,17 +206,15 @@ class PassageStore:
 
     def holds_all(self, words: Sequence[str]) -> bool:
         """Return whether one passage, with its title and its people, holds every word, whatever its ending."""
-        asked = " AND ".join(map(_any_form, words))
-        return bool(self._store.query("SELECT 1 FROM passage_words WHERE passage_words MATCH ? LIMIT 1", (asked,)))
+        return self._is_any(" AND ".join(map(_any_form, words)))
 
     def has_title(self, words: Sequence[str], *, every: bool = False) -> bool:
         """Return whether a word, or every one, whatever its ending, is in the title of any record."""
         asked = (" AND " if every else " OR ").join(f'"{word}"' for word in words)
-        return bool(
-            self._store.query(
-                "SELECT 1 FROM passage_words WHERE passage_words MATCH ? LIMIT 1", (f"title : ({asked})",)
-            )
-        )
+        return self._is_any(f"title : ({asked})")
+
+    def _is_any(self, match: str) -> bool:
+        return bool(self._store.query("SELECT 1 FROM passage_words WHERE passage_words MATCH ? LIMIT 1", (match,)))
 
     def _rows(self, numbers: Iterable[int]) -> list[sqlite3.Row]:
         wanted = list(numbers)
@@ -250,14 +248,6 @@ class PassageStore:
         best = np.argpartition(-likeness, min(N_BY_MEANING * 4, len(likeness) - 1))[: N_BY_MEANING * 4]
         return {int(numbers[k]): float(likeness[k]) for k in best}
 
-    # ── Forgetting ────────────────────────────────────────────────────────────────────────────────────────
-
-    def _salt(self) -> bytes:
-        return salt_of(self._store)
-
-    def _forgotten(self) -> set[bytes]:
-        return {row[0] for row in self._store.query("SELECT digest FROM passage_forgotten")}
-
 
 def salt_of(store: Store) -> bytes:
     """Return the key of the digests of what was forgotten; empty while nothing was."""
@@ -267,9 +257,8 @@ def salt_of(store: Store) -> bytes:
 
 def digest_of(salt: bytes, text: str) -> bytes:
     """Return the keyed digest by which a forgotten passage is known again, whatever its spaces and case."""
-    return hashlib.blake2b(
-        " ".join(text.casefold().split()).encode(errors="replace"), key=salt, digest_size=16
-    ).digest()
+    plain = " ".join(text.casefold().split()).encode(errors="replace")
+    return hashlib.blake2b(plain, key=salt, digest_size=16).digest()
 
 
 def _small(vector: FloatArray) -> bytes:
