@@ -194,13 +194,8 @@ def _entry_of(raw: bytes, id: str, where: str, source: str) -> Entry:
         raise RequestError(f"{where}: a {type(data).__name__}, expected a JSON object per line")
     try:
         demonstration = demonstration_from_json({**data, "source": data.get("source") or source}, id)
-        return Entry(
-            demonstration,
-            _label_of(data.get("label")),
-            str(data.get("teacher") or ""),
-            data.get("candidates"),
-            str(data.get("episode") or ""),
-        )
+        teacher, episode = (str(data.get(name) or "") for name in ("teacher", "episode"))
+        return Entry(demonstration, _label_of(data.get("label")), teacher, data.get("candidates"), episode)
     except RequestError as error:
         raise RequestError(f"{where}: {error}") from None
     except (TypeError, RecursionError) as error:

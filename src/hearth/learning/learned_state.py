@@ -399,13 +399,8 @@ class State:
         if not owners or not others:
             return report
         again = self.learn((), progress)
-        return replace(
-            again,
-            refused=refused,
-            contradictions=base.contradictions,
-            n_known=base.n_known,
-            notes=(f"refused {len(others)} others: {verdict.reason}", *again.notes),
-        )
+        told = (f"refused {len(others)} others: {verdict.reason}", *again.notes)
+        return replace(again, refused=refused, contradictions=base.contradictions, n_known=base.n_known, notes=told)
 
     def _on_top(self, reason: str, verdict: Verdict | None, cpu_s: float) -> Promotion:
         """Return why a version is promoted that keeps the current one's prior and tier two."""

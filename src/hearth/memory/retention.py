@@ -163,7 +163,9 @@ class Keeper:
         """Overwrite the traces of folded and dropped events in the file, if any; release much free space."""
         if self._store.query("SELECT 1 FROM meta WHERE name = ?", (_TRACES,)):
             self._memory.erase()
-            self._shrink()
+            pages, free, _ = (self._store.query(f"PRAGMA {name}")[0][0] for name in _SIZES)
+            if free > _FREE_SHARE * pages:
+                self._store.rewrite()
             with self._store.transaction() as cursor:
                 cursor.execute("DELETE FROM meta WHERE name = ?", (_TRACES,))
 
@@ -171,11 +173,6 @@ class Keeper:
         """Sum the bytes of the database's used pages."""
         pages, free, size = (self._store.query(f"PRAGMA {name}")[0][0] for name in _SIZES)
         return int((pages - free) * size)
-
-    def _shrink(self) -> None:
-        pages, free, _ = (self._store.query(f"PRAGMA {name}")[0][0] for name in _SIZES)
-        if free > _FREE_SHARE * pages:
-            self._store.rewrite()
 
     # ── What is due ───────────────────────────────────────────────────────────────────────────────────────
 

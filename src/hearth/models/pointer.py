@@ -110,14 +110,8 @@ class ToolTable:
 
     def save(self, path: Path) -> None:
         with path.open("wb") as file:
-            np.savez_compressed(
-                file,
-                names=np.array(self.names),
-                marks=np.array(self.marks),
-                vectors=self.vectors.astype(np.float16),
-                deltas=self.deltas.astype(np.float16),
-                projection=self.projection.astype(np.float16),
-            )
+            numbers = {name: getattr(self, name).astype(np.float16) for name in ("vectors", "deltas", "projection")}
+            np.savez_compressed(file, names=np.array(self.names), marks=np.array(self.marks), **numbers)
 
     @classmethod
     def load(cls, path: Path) -> ToolTable:

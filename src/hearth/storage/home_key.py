@@ -117,13 +117,9 @@ def write(home: Path, key: HomeKey, wraps: Sequence[_Wrap] | None = None) -> Hom
     """
     kept = tuple(wraps) if wraps is not None else _read(home).wraps
     sealed = {"database": key.database, "files": key.files, "state": _state(key)}
+    keys = _seal(key.master, json.dumps(sealed).encode())
     document = _KeyFile(
-        version=1,
-        is_on=key.is_on,
-        with_files=key.with_files,
-        is_turning=key.is_turning,
-        wraps=kept,
-        keys=_seal(key.master, json.dumps(sealed).encode()),
+        version=1, is_on=key.is_on, with_files=key.with_files, is_turning=key.is_turning, wraps=kept, keys=keys
     )
     path = home / KEY_FILE
     with replacing(path, "write the key") as file:
@@ -225,15 +221,8 @@ def _opened(home: Path, master: bytes) -> HomeKey:
         is_changed = True
     if is_changed:
         raise HomeKeyError(f"the key in {str(home / KEY_FILE)!r} is not the one it was; restore a backup of it")
-    found = HomeKey(
-        master,
-        tuple(keys["database"]),
-        tuple(keys["files"]),
-        document.is_on,
-        document.with_files,
-        document.is_turning,
-        tuple(wrap.by for wrap in document.wraps),
-    )
+    state, by = (document.is_on, document.with_files, document.is_turning), tuple(wrap.by for wrap in document.wraps)
+    found = HomeKey(master, tuple(keys["database"]), tuple(keys["files"]), *state, by)
     _CACHE[home.absolute()] = (text, found)
     return found
 

@@ -418,14 +418,9 @@ def _why(text: str) -> dict[str, Any]:
 
 
 def _request(row: sqlite3.Row) -> Request:
-    return Request(
-        _text(row["request"]),
-        parse_moment(row["now"]),
-        _text(row["request_id"]),
-        _text(row["said"]),
-        records=tuple(Record(*one) for one in json.loads(row["records"] or "[]")),
-        asked_by=_text(row["asked_by"]),
-    )
+    text, id, said, by = (_text(row[name]) for name in ("request", "request_id", "said", "asked_by"))
+    records = tuple(Record(*one) for one in json.loads(row["records"] or "[]"))
+    return Request(text, parse_moment(row["now"]), id, said, records=records, asked_by=by)
 
 
 def _records_text(records: Sequence[Record]) -> str:

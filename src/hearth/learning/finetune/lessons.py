@@ -168,16 +168,8 @@ def lessons_sha256(lessons: Iterable[Lesson]) -> str:
 _PREFIX = re.compile(r"^step \d+[:.]? *(call \S+ *(to )?)?", re.IGNORECASE)
 _OPENINGS = ("Please ", "I need to ", "Please help me ", "I want to ", "Could you ", "", "I would like to ", "Help me ")
 _LINKS = (
-    " and then ",
-    ", and also ",
-    ", then ",
-    " and ",
-    ", and ",
-    "; also ",
-    ". Also, ",
-    ". Then ",
-    ". After that, ",
-    ", and finally ",
+    *(" and then ", ", and also ", ", then ", " and ", ", and "),
+    *("; also ", ". Also, ", ". Then ", ". After that, ", ", and finally "),
 )
 _BREAKS = (". ", ". Also, ", ". Then ", "; and ", ". In addition, ")
 _FIRST_BREAKS = (". Then ", ". Also, ", ". After that, ", ", and then ")

@@ -305,20 +305,15 @@ class Adapters:
             As `learning.llm.distillation.distill`; nothing of the version is left then.
         """
         now = self.current()
-        goes_on = now is not None and now.record.base == str(base) and now.record.method == "lora"
+        if now is not None and (now.record.base != str(base) or now.record.method != "lora"):
+            now = None
         known = _by_id([*lessons.replay, *lessons.new])
         tasks = tasks_of(known.values(), lessons.tools)
-        held = _held(lessons.new, known, tasks, now.record if goes_on and now is not None else None)
+        held = _held(lessons.new, known, tasks, now.record if now is not None else None)
         new, replay = ([d for d in some if d.id not in held] for some in (lessons.new, lessons.replay))
         number = self._next()
-        distill(
-            base,
-            replace(lessons, new=new, replay=replay),
-            self._of(number),
-            options=options,
-            start_from=now.folder if goes_on and now is not None else None,
-            progress=progress,
-        )
+        taught, start = replace(lessons, new=new, replay=replay), now.folder if now is not None else None
+        distill(base, taught, self._of(number), options=options, start_from=start, progress=progress)
         return self._judged(number, [known[id] for id in sorted(held)], tasks, lessons.tools, base)
 
     def move(

@@ -516,13 +516,8 @@ def _loss(
         is_plan[row, width - len(line) :] = True
     places = (is_real.cumsum(dim=1) - 1).clamp(min=0)
     device = model.device
-    logits = model(
-        input_ids=ids.to(device),
-        attention_mask=is_real.to(device),
-        position_ids=places.to(device),
-        logits_to_keep=n_kept,
-        use_cache=False,
-    ).logits
+    given = {"input_ids": ids.to(device), "attention_mask": is_real.to(device), "position_ids": places.to(device)}
+    logits = model(**given, logits_to_keep=n_kept, use_cache=False).logits
     targets = ids[:, width - n_kept + 1 :].to(device)
     each = torch.nn.functional.cross_entropy(
         logits[:, :-1].float().transpose(1, 2), targets, reduction="none", label_smoothing=options.smoothing

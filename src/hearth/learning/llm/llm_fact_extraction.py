@@ -120,7 +120,6 @@ def read_facts(
         upto, batch = _waiting(store, min(EVENTS_AT_ONCE, limit - total.n_events), leaves_device, reader)
         if upto is None:
             return
-        n_proposed = n_refused = n_unread = 0
         try:
             claims = _claims(model, batch) if batch else []
         except UnknownStandInError:
@@ -128,18 +127,12 @@ def read_facts(
         except PlannerError as error:
             yield Reading(total.n_events, total.n_proposed, total.n_refused, total.n_unread, str(error))
             return
-        if claims is None:
-            n_unread = len(batch)
-        for told, claim in claims or ():
-            if _propose(facts, told, claim, known):
-                n_proposed += 1
-            else:
-                n_refused += 1
+        proposed = [_propose(facts, told, claim, known) for told, claim in claims or ()]
         with store.transaction() as cursor:
             cursor.execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", (_READ_UPTO, str(upto)))
         total = Reading(
-            *(total.n_events + len(batch), total.n_proposed + n_proposed),
-            *(total.n_refused + n_refused, total.n_unread + n_unread),
+            *(total.n_events + len(batch), total.n_proposed + proposed.count(True)),
+            *(total.n_refused + proposed.count(False), total.n_unread + (len(batch) if claims is None else 0)),
         )
         yield total
 

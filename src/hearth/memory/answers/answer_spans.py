@@ -156,25 +156,9 @@ def spans_for(question: str, found: Sequence[Found], reader: WordReader | None =
     return tuple(chosen)
 
 
-_OWN_WORDS = {
-    "i am": "you are",
-    "i'm": "you're",
-    "i was": "you were",
-    "i": "you",
-    "i've": "you've",
-    "i'll": "you'll",
-    "i'd": "you'd",
-    "my": "your",
-    "mine": "yours",
-    "me": "you",
-    "myself": "yourself",
-    "we": "you",
-    "we're": "you're",
-    "we've": "you've",
-    "our": "your",
-    "ours": "yours",
-    "us": "you",
-}
+_OWN_WORDS = {"i am": "you are", "i'm": "you're", "i was": "you were", "i": "you", "i've": "you've", "i'll": "you'll"}
+_OWN_WORDS |= {"i'd": "you'd", "my": "your", "mine": "yours", "me": "you", "myself": "yourself"}
+_OWN_WORDS |= {"we": "you", "we're": "you're", "we've": "you've", "our": "your", "ours": "yours", "us": "you"}
 _OWN_WORD = re.compile(rf"\b(?:{'|'.join(sorted(_OWN_WORDS, key=len, reverse=True))})\b", re.I)
 
 

@@ -31,15 +31,8 @@ from hearth.storage.database import Store
 from hearth.tools.mail.mime import read_head
 from hearth.tools.pim.ical import SENT_BY_OTHERS, is_sent
 
-NAMES = {
-    "mail": ("mail", "mails"),
-    "event": ("event", "events"),
-    "reminder": ("reminder", "reminders"),
-    "card": ("card", "cards"),
-    "note": ("note", "notes"),
-    "document": ("document", "documents"),
-    "message": ("chat message", "chat messages"),
-}
+NAMES = {one: (one, f"{one}s") for one in ("mail", "event", "reminder", "card", "note", "document")}
+NAMES |= {"message": ("chat message", "chat messages")}
 _MESSAGE_ID = re.compile(rb"^message-id:[ \t]*(?:\r?\n[ \t]+)?<?([^>\s]{1,300})", re.IGNORECASE | re.MULTILINE)
 _HEAD_BYTES = 16_000
 _UNSAFE = re.compile(r"[^\w .,()&+'-]+")
