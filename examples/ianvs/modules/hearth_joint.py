@@ -8,7 +8,6 @@ those read them.
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 from collections.abc import Mapping
@@ -20,14 +19,12 @@ from hearth.formats.plan_json import read_jsonl
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names import OwnerNames, OwnName
 from hearth.learning.teacher import RecordedTeacher
-from hearth.models.encoder.lora_encoder import load_tokenizer
+from hearth.models.encoder.minilm import shared_tokenizer
 from hearth.protocols import Planner
 from hearth.types import Context, Plan, Refusal
 from hearth_bench.scoring.system_metrics import Usage
 from hearth_plans import AT_HOME, DATA, Meter, answer_of, demonstrations_of, request_of, tools
 from hearth_student import sureness_of, taught_planner
-
-tokenizer = functools.cache(load_tokenizer)
 
 
 def replied(found: Plan | Refusal, usage: Usage) -> dict[str, Any]:
@@ -88,8 +85,8 @@ class HearthTeacher:
         sent = json.dumps({"user_request": text, "now": request.now.isoformat()}, ensure_ascii=False)
         (found,) = self._teacher.label([request], tools())
         usage = Usage(
-            prompt_tokens=len(tokenizer().encode(sent).ids),
-            completion_tokens=len(tokenizer().encode(answer_of(found)).ids),
+            prompt_tokens=len(shared_tokenizer().encode(sent).ids),
+            completion_tokens=len(shared_tokenizer().encode(answer_of(found)).ids),
             cloud_calls=1,
             bytes_out=len(sent.encode()),
             sent=(sent,),
