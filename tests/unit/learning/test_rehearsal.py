@@ -121,6 +121,6 @@ def test_what_a_version_learnt_need_not_be_read_again(tmp_path: Path, monkeypatc
     with learnt(tmp_path / "state", 40) as state:
         state.learn([shown("mine", "order_pizza", source="owner")])
         before = state.digest()
-        monkeypatch.setattr("hearth.planning.retrieval.episodic_index.explain", lambda _: 1 / 0)
+        monkeypatch.setattr("hearth.planning.retrieval.episodic_index.lessons_of", lambda _: 1 / 0)
         assert state.digest() == before
         assert first(state, shown("mine", "order_pizza").request) == ("order_pizza",)
