@@ -204,7 +204,7 @@ def _joined(pieces: Sequence[tuple[str, int]], draw: np.random.Generator) -> Lab
             ways = _AFTER_WISH if is_aside else _BEFORE_WISH if pieces[place - 1][1] else _BETWEEN
             way = ways[int(draw.integers(len(ways)))]
             text = text.rstrip(".!,; ")
-            words = way.lstrip(" ,.;-:")
+            words = way.lstrip(" ,.;-:\n")
             begins.add(len(text) + len(way) - len(words))
             is_running = way[0] not in ".\n" and not piece.startswith("I ")
             text += way

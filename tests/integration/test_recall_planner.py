@@ -629,3 +629,16 @@ def test_of_a_hundred_deeds_none_is_done_alone(shipped: RecallPlanner) -> None:
     text = " and ".join(f"add item{k} to the shopping list" for k in range(100))
     found = plan(shipped, text)
     assert isinstance(found, Refusal) or len(found.steps) == 100
+
+
+@pytest.mark.companions
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("karate got moved it is now tuesday at five in the afternoon", "2026-11-24T17:00"),
+        ("what did I do on Tuesday", "2026-11-17T00:00"),
+    ],
+)
+def test_what_is_to_be_changed_is_not_over(shipped: RecallPlanner, text: str, start: str) -> None:
+    found = steps(plan(shipped, text))
+    assert [str(arguments["start"])[:16] for _, arguments in found if "start" in arguments][-1] == start

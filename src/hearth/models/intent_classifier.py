@@ -59,7 +59,7 @@ class IntentClassifier:
         self._tokenizer = tokenizer
         self.outputs = tuple(name for name in outputs if name not in MARKS)
         self._rows = np.stack([outputs[name] for name in self.outputs])
-        self._marks = np.stack([outputs[name] for name in MARKS]) if MARKS[0] in outputs else None
+        self._marks = np.stack([outputs[name] for name in MARKS]) if outputs.keys() >= {*MARKS} else None
         self._of = functools.lru_cache(maxsize=_MANY_KEPT)(self._scores_of)
         self._marked_of = functools.lru_cache(maxsize=_MANY_KEPT)(self._marks_of)
 

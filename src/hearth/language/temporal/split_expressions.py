@@ -244,4 +244,4 @@ def _rebuilt(item: TimeSaid, said: Said | None, now: dt.datetime) -> Slot:
     made = moments.views(said, now, item.clues) if said is not None else None
     if made is None:
         return item.slot
-    return replace(item.slot, views=made[0], is_timed=item.slot.is_timed or made[1])
+    return replace(item.slot, views=made[0], is_timed=item.slot.is_timed or made[1], ahead={})

@@ -53,14 +53,14 @@ _PRESENT = frozenset(
 )
 _OWED = frozenset(listed("must mustn't will won't shall should to it'll they'll we'll i'll you'll he'll she'll"))
 """Words before "be" and a participle that look ahead: "must be paid", "has to be sent"."""
-_HAD = frozenset(listed("any anything a some time room space much anyone"))
+_HAD = frozenset(listed("any anything a an some time room space much anyone"))
 _WOULD = frozenset(listed("i'd he'd she'd we'd they'd i'll he'll she'll we'll they'll"))
 _SAYING = frozenset(listed("said told promised says agreed"))
 _IS_AT = frozenset(listed("now on at not due going"))
 _WHO_IS = frozenset(listed("it that she he there what who"))
 _BEGINNINGS = frozenset(listed("and then , so but or plus - – — :"))
 _NO_VERBS = frozenset(listed("please also me what when where who which how"))
-_HAVE = frozenset(listed("have has i've we've you've they've haven't hasn't"))
+_HAVE = frozenset(listed("have has i've we've you've they've haven't hasn't ive weve youve theyve do does whos who's"))
 _QUESTIONS = frozenset(listed("what who where when which how"))
 _MOVED = frozenset(
     listed(

@@ -185,18 +185,36 @@ def _time_at(line: Line, text: str, index: int, tense: Tense) -> tuple[TimeSaid,
         if place >= len(line.tokens):
             continue
         is_ahead = (tense == "told" and cue in ("for", "to", "by", "until")) or line.word(index - 1) == "asked"
-        line.is_past = (tense != "" and not is_ahead) or cue == "since" or is_of_records(line.words, index, cue)
-        read = _expression(line, text, place, cue)
-        if read is None:
+        is_past_by_tense = tense != "" and not is_ahead
+        is_of_past = cue == "since" or is_of_records(line.words, index, cue)
+        line.is_past = is_past_by_tense or is_of_past
+        found = _time_after_cue(line, text, (index, place), cue)
+        if found is None:
             continue
-        said, after = read
-        if cue == "from" and line.word(after) in ("on", "onward", "onwards") and said.to_clock is None:
-            cue = "onward"
-        is_target = cue == "until" and (line.is_moving or line.word(index - 1) == "off")
-        if cue in _BOUNDS and not is_target and not said.repeat and not said.bound and said.to_clock is None:
-            said.bound = cue
-        return _time_slot(line, text, said, (index, place, after), cue)
+        if is_past_by_tense and not is_of_past:
+            line.is_past = False
+            ahead = _time_after_cue(line, text, (index, place), cue)
+            line.is_past = True
+            if ahead is not None and ahead[0].slot.views != found[0].slot.views:
+                time = found[0]
+                found = time._replace(slot=replace(time.slot, ahead=ahead[0].slot.views)), found[1]
+        return found
     return None
+
+
+def _time_after_cue(line: Line, text: str, places: tuple[int, int], cue: str) -> tuple[TimeSaid, int] | None:
+    """Read the time whose cue begins at the first of two places, and which itself begins at the second."""
+    index, place = places
+    read = _expression(line, text, place, cue)
+    if read is None:
+        return None
+    said, after = read
+    if cue == "from" and line.word(after) in ("on", "onward", "onwards") and said.to_clock is None:
+        cue = "onward"
+    is_target = cue == "until" and (line.is_moving or line.word(index - 1) == "off")
+    if cue in _BOUNDS and not is_target and not said.repeat and not said.bound and said.to_clock is None:
+        said.bound = cue
+    return _time_slot(line, text, said, (index, place, after), cue)
 
 
 def _ends(line: Line, index: int) -> bool:

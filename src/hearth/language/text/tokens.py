@@ -37,6 +37,8 @@ class Slot:
     """For a time: True when a clock time, a part of a day or a moment was said, not only a day or a longer stretch."""
     is_ambiguous: bool = False
     """True when the context knows several; `views["candidates"]` lists their names."""
+    ahead: Mapping[str, Plain] = field(default_factory=dict, hash=False)
+    """Of a time that lies in the past by the tense of its sentence alone: its views if it lay ahead; else empty."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ import re
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hearth.language.acts.clauses import clauses, without
 from hearth.language.temporal.recurrence import REPEATS
@@ -465,7 +465,8 @@ def _placed(slots: Sequence[Slot], said: Sequence[Token]) -> list[tuple[Slot, in
 def _finished(slot: Slot, said: Sequence[Token], before: int) -> Slot:
     """Return the slot with its cue, and its text as a view."""
     views = {"text": slot.text, **slot.views}
+    ahead = {"text": slot.text, **slot.ahead} if slot.ahead else {}
     cue, cue_start = slot.cue, slot.cue_start if slot.cue else slot.start
     if not cue and before >= 0 and said[before].low in _CUE_WORDS:
         cue, cue_start = said[before].low, said[before].start
-    return Slot(slot.kind, slot.start, slot.end, slot.text, views, cue, cue_start, slot.is_timed, slot.is_ambiguous)
+    return replace(slot, views=views, cue=cue, cue_start=cue_start, ahead=ahead)

@@ -21,7 +21,7 @@ from hearth.language.text.thesaurus import KNOWN_WORDS
 from hearth.language.text.tokens import Clause, Slot, listed
 from hearth.types import Argument, Context, Demonstration, Entity, Plain, Plan, Ref
 
-LESSON_VERSION = 6
+LESSON_VERSION = 7
 """Version stored beside each lesson; raised when the form of a lesson changes, so that old ones are aligned anew."""
 
 OUTSIDE = -1
@@ -270,7 +270,9 @@ def _source(value: Argument, tokens: Sequence[Token], text: str, plan: Plan, tak
 
 def _views_of(slot: Slot, value: Argument) -> tuple[str, ...]:
     """Return the forms in which a slot says a value."""
-    return tuple(name for name, view in slot.views.items() if _same(view, value) or _is_same_written(name, view, value))
+    views = [*slot.views.items(), *slot.ahead.items()]
+    same = [name for name, view in views if _same(view, value) or _is_same_written(name, view, value)]
+    return tuple(dict.fromkeys(same))
 
 
 def _spans(value: str, tokens: Sequence[Token], text: str) -> list[tuple[int, int]]:

@@ -8,6 +8,7 @@ guessed.
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -122,6 +123,19 @@ class Unit:
         self.words = tuple(token.word for token in tokens)
         spans = ReadSpans(SpanScorer.shipped(), tokens, heard) if heard is not None else None
         self.reading = Reading(self.words, manners, spans)
+        self._parts = (manners, heard)
+
+    @functools.cached_property
+    def ahead(self) -> Unit:
+        """The same with the times ahead that only the tense puts in the past: what is to be changed is not over
+        ("karate got moved, it's Tuesday at five")."""
+        if not any(token.slot is not None and token.slot.ahead for token in self.tokens):
+            return self
+        turned = (
+            replace(one, slot=replace(one.slot, views=one.slot.ahead)) if one.slot and one.slot.ahead else one
+            for one in self.tokens
+        )
+        return Unit(self.text, tuple(turned), *self._parts)
 
     def said(self) -> str:
         """Return the words as written."""

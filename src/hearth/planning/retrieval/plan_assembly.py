@@ -253,7 +253,7 @@ class Proposal:
         if not candidate.steps:
             alike = float(candidate.words == self._units[unit].words)
             return _option(candidate, Bound([]), {**for_it, "nothing": 1.0, "alike": alike})
-        words = self._units[unit]
+        words = self._units[unit].ahead if self._lies_ahead(candidate) else self._units[unit]
         is_alike = candidate.words == words.words
         bound = (bind_alike if is_alike else bind)(candidate.steps, words, self._tools)
         self._narrow(bound, words)
@@ -271,6 +271,13 @@ class Proposal:
             n_unread=n_unread,
             unread_times=_unread_times(words, bound),
         )
+
+    def _lies_ahead(self, candidate: Candidate) -> bool:
+        """Return whether something is to be changed that has a time of its own, such as an event."""
+        specs = [self._tools[step.tool] for step in candidate.steps]
+        if all(spec.effect != "change" for spec in specs):
+            return False
+        return any("start" in spec.fields or (spec.effect == "change" and _time_parameters(spec)) for spec in specs)
 
     def _fit(self, candidate: Candidate, bound: Bound, unit: Unit) -> dict[str, float]:
         """Return how well the words of the request fill the candidate."""

@@ -19,9 +19,9 @@ from hearth.models.intent_classifier import IntentClassifier, MarkedToken
 _BEGINS, _BEGINS_BY_RULE = 0.5, 0.1
 """Least chance that an act begins at a word: at any, and at one where a rule says so."""
 _IS_ASIDE = 0.5
-"""Mean chance of its words at which a piece belongs to no act."""
+"""Mean chance of its words above which a piece belongs to no act, unless it holds a value."""
 _MARKS = frozenset(",;.!:-–—")
-_LEADING = frozenset(listed("n so oh +"))
+_LEADING = frozenset(listed("so oh +"))
 """Words before an act that join it to the one before, beside those of the rules."""
 
 
@@ -45,7 +45,7 @@ def acts_of(said: Utterance, classifier: IntentClassifier | None) -> tuple[Claus
         piece = _clause(said, first, last)
         if piece is not None:
             is_aside = np.mean([chance.is_aside for chance in chances[first:last]]) > _IS_ASIDE
-            (others if is_aside else wishes).append(piece)
+            (others if is_aside and not piece.slots else wishes).append(piece)
     return tuple(wishes or others)
 
 
@@ -55,7 +55,7 @@ def _places_by_rule(said: Utterance, chances: list[MarkedToken], last_marked: in
     for one, after in pairwise(said.acts):
         between = [k for k, token in enumerate(said.tokens) if one.end <= token.start <= after.start]
         if between:
-            place = max(between, key=lambda k: (chances[k].begins, k))
+            place = max(between, key=lambda k: (chances[k].begins, -k))
             found[place] = _BEGINS_BY_RULE if after.start <= last_marked else -1.0
     return found
 
