@@ -1,9 +1,9 @@
 """Says where one act ends and the next begins in requests to learn from, and which words only lead to one.
 
-Of a demonstration, the acts are its steps joined by what they hand on. An act reaches over the words that its arguments
-were said in and over those of its steps' own texts; what lies between two acts is theirs or nobody's, and so unknown.
-Real people's requests are one act each. As few demonstrations ask for several things, requests are joined, too, with
-the words that people join them with.
+Of a demonstration, the acts are its steps joined by what they hand on, unless the words ask for each by itself ("find
+it and delete it"). An act reaches over the words that its arguments were said in and over those of its steps' own
+texts; what lies between two acts is theirs or nobody's, and so unknown. Real people's requests are one act each. As few
+demonstrations ask for several things, requests are joined, too, with the words that people join them with.
 """
 
 from __future__ import annotations
@@ -61,14 +61,19 @@ def words_of(text: str) -> list[tuple[int, int]]:
 
 
 def labelled(demonstration: Demonstration) -> LabelledActs | None:
-    """Return the acts of a demonstration's request; None where they are mixed with one another, or nothing was said."""
+    """Return the acts of a demonstration's request; None where nothing is known of them, as they are mixed with one
+    another, or nothing was said."""
     text = demonstration.request
     words = words_of(text)
     low = [text[start:end].lower() for start, end in words]
     acts = _acts(demonstration, words, low)
-    if not acts or any(one.stop > other.start for one, other in itertools.pairwise(acts)):
-        return None
     begins, is_aside = [UNKNOWN] * len(words), [UNKNOWN] * len(words)
+    by_rule = _begun_by_rule(demonstration, words)
+    if not acts or any(one.stop > other.start for one, other in itertools.pairwise(acts)):
+        cuts = [place for place, begin in by_rule if begin == 1]
+        for place in cuts:
+            begins[place] = 1
+        return LabelledActs(text, words, begins, is_aside, len(cuts) + 1) if cuts else None
     for act in acts:
         for place in act.words:
             is_aside[place] = 0
@@ -80,6 +85,8 @@ def labelled(demonstration: Demonstration) -> LabelledActs | None:
             first = next(k for k in range(act.stop, after.start + 1) if low[k] not in _PAUSES or k == after.start)
             for place in range(act.stop, after.start + 1):
                 begins[place] = int(place == first)
+    for place, begin in by_rule:
+        begins[place] = begin
     first, stop = acts[0].start, acts[-1].stop
     if first > _NEAR and low[first - 1] in _PAUSES:
         begins[first] = 1
@@ -149,6 +156,23 @@ def _acts(demonstration: Demonstration, words: Sequence[tuple[int, int]], low: S
             start, stop = _widened(start, stop, told, low, range(least, most))
         acts.append(_Act(start, stop, frozenset(steps[number].tool for number in group)))
     return acts
+
+
+def _begun_by_rule(demonstration: Demonstration, words: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return where the rules cut a request, with 1 where each clause has steps of its own; where that is not so, what
+    lies within one step is no cut, and of what lies between two it is not known."""
+    whole, *clauses = explain(demonstration)
+    text, known = demonstration.request, Context(entities=named_in(demonstration.plan))
+    acts = Utterance(text, demonstration.now or ANY_TIME, context=known).acts
+    within = [range(start + 1, stop) for number in range(len(whole.steps)) for start, stop in
+              [_reach(demonstration, whole, [number], words)]]  # fmt: skip
+    found = []
+    for act in acts[:-1]:
+        after = (k for k, (start, end) in enumerate(words) if start >= act.end and text[start:end] not in _PAUSES)
+        place = next(after, None)
+        if place is not None and (clauses or not any(place in some for some in within)):
+            found.append((place, 1 if clauses else UNKNOWN))
+    return found
 
 
 def _groups(demonstration: Demonstration) -> list[list[int]]:

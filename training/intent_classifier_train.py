@@ -29,6 +29,7 @@ from hearth.models.encoder.lora_encoder import N_LAYERS, WIDTH, Array, load_weig
 from hearth.models.encoder.minilm import shared_tokenizer, within
 from hearth.models.intent_classifier import MARKS, MAX_TOKENS, IntentClassifier
 from hearth.types import Demonstration
+from hearth_bench.data.request_corpus import RealRequest
 from training.act_labels import UNKNOWN, LabelledActs, joined, labelled, one_act
 from training.low_rank_encoder import LowRankEncoder
 from training.tool_heads_train import (
@@ -53,7 +54,7 @@ _SHARPNESS = 20.0
 """Times the softmax's weights on unit vectors: without, they would have to grow."""
 
 
-_N_JOINED, _N_REAL = 4_500, 4_000
+_N_JOINED, _N_REAL = 3_500, 2_500
 _ASIDE_WEIGHT = 0.5
 _FEW_CUTS = -2.0
 """Bias at first of where acts begin: at few of all words."""
@@ -223,14 +224,18 @@ def _rows_of(net: Upper) -> Array:
     return np.asarray(torch.vstack(rows).numpy(), dtype=np.float32)
 
 
-def acts_to_learn(demonstrations: Sequence[Demonstration], asked: Sequence[str]) -> list[LabelledActs]:
-    """Return requests whose acts are known: demonstrations', some of what real people `asked`, and joined ones."""
+def acts_to_learn(demonstrations: Sequence[Demonstration], asked: Sequence[RealRequest]) -> list[LabelledActs]:
+    """Return requests whose acts are known: demonstrations', some of what real people `asked`, and joined ones.
+
+    What nobody serves is joined to nothing: "remind me to buy milk and call Anna" is one wish.
+    """
     told = [one for demonstration in demonstrations if (one := labelled(demonstration)) is not None]
     draw = np.random.default_rng(SEED)
     chosen = draw.choice(len(asked), min(_N_REAL, len(asked)), replace=False)
-    real = [one_act(asked[place]) for place in chosen]
+    real = [one_act(asked[place].text) for place in chosen]
+    served = [one_act(asked[place].text) for place in chosen if asked[place].kind == "tool"]
     asides = [one.aside for one in told if one.aside]
-    short = [one for one in told if one.n_acts == 1 and not one.aside] + real[: len(real) // 3]
+    short = [one for one in told if one.n_acts == 1 and not one.aside] + served
     made = joined(short, asides, _N_JOINED, SEED) if asides and len(short) > 1 else []
     several = [one for one in told if one.n_acts > 1]
     return [*told, *several, *several, *real, *made]
@@ -257,7 +262,7 @@ def main() -> None:
     again = asked_rows(typed for _, typed in mistyped(asked))
     demonstrations = shipped_demonstrations()
     rows = [*taught_rows(demonstrations), *asked_rows(asked), *again]
-    acts = acts_to_learn(demonstrations, [one.text for one in asked])
+    acts = acts_to_learn(demonstrations, asked)
     print(f"reading {len(rows):,} requests, the acts of {len(acts):,} …", file=sys.stderr)
     found = taught(rows, Lower([row.form for row in rows]), range(len(rows)), outputs_of(rows), acts)
     chosen.out.write_bytes(found.packed())

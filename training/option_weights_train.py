@@ -193,7 +193,7 @@ class Heads:
         seen = [self._rows[k] for k in kept]
         acts = acts_to_learn(
             [d for d in self._shown if d.id not in hidden],
-            [one.text for one in self._asked if _tenth_of(one) not in parts],
+            [one for one in self._asked if _tenth_of(one) not in parts],
         )
         return taught(seen, Lower([row.form for row in seen]), range(len(kept)), self._outputs, acts).opened(cache)
 

@@ -471,7 +471,7 @@ def _shown_choice(manner: Manner, filling: _Filling) -> Argument | None:
         odds = kind_odds(manner, filling.words)
         best = max(sorted(odds), key=lambda kind: odds[kind])
     chosen = json.loads(best.removeprefix(CONSTANT)) if best.startswith(CONSTANT) else None
-    if chosen in (UP, DOWN) and direction(filling.unit.text) != chosen:
+    if chosen in (UP, DOWN) and direction(filling.unit.said()) != chosen:
         return None  # "the greenhouse should be 16 degrees" is no change by 16, however alike such were said
     return cast("Argument | None", chosen)
 

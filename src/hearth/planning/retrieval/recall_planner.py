@@ -207,7 +207,7 @@ class RecallPlanner:
         units, forms = self._units(said)
         if not units[0].tokens:
             return Refusal("unreadable", "The request holds no words; say what you would like done.", planner=self.name)
-        proposal = self._proposal(units, forms, offered)
+        proposal = self._proposal(units, forms, offered, is_cut_by_rule=len(said.acts) > 1)
         near = self._near(said, forms[0])
         again = self._again(said, forms[0], near, tools)
         if again is not None and again.is_whole and not again.is_exchanged:
@@ -309,10 +309,13 @@ class RecallPlanner:
             units += [Unit(text, tokens, self._manners, heard) for tokens in pieces]
         return units, self.remembered.likeness.of_requests([text] * len(units), [unit.tokens for unit in units])
 
-    def _proposal(self, units: Sequence[Unit], forms: NDArray[np.float32], offered: Offered) -> Proposal:
+    def _proposal(
+        self, units: Sequence[Unit], forms: NDArray[np.float32], offered: Offered, *, is_cut_by_rule: bool = False
+    ) -> Proposal:
         said = self._as_said(units, forms)
         ballot = Ballot(self.remembered, offered, self._usable_rows(offered), forms, said)
-        return Proposal(ballot, units, offered, self._manners, self._own_sequences(said, offered))
+        sequences = self._own_sequences(said, offered)
+        return Proposal(ballot, units, offered, self._manners, sequences, is_cut_by_rule=is_cut_by_rule)
 
     def _as_said(self, units: Sequence[Unit], forms: NDArray[np.float32]) -> Said:
         vectors = self.remembered.likeness.vectors_in(forms)
