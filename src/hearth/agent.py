@@ -61,6 +61,7 @@ from hearth.memory.search.time_mentions import times_named
 from hearth.memory.search.word_forms import keys_of
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.permissions import make_private
+from hearth.planning.arguments import shipped_lessons
 from hearth.planning.deferral.cascade import Cascade, Draft, cascade_of
 from hearth.planning.dialogue.amendments.added_steps import with_copied, with_lead
 from hearth.planning.dialogue.amendments.contradictions import refused_deed, with_state_asked, without_contradictions
@@ -782,6 +783,7 @@ class Agent:
         for start in range(0, len(shipped), LEARN_BATCH):
             self.recall.add(shipped[start : start + LEARN_BATCH])
             yield from range(start + 1, min(start + LEARN_BATCH, len(shipped)) + 1)
+        shipped_lessons.release()
         with self.store.transaction() as cursor:
             cursor.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('shipped', ?)", (_shipped_hash(),))
 

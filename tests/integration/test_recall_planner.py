@@ -637,6 +637,9 @@ def test_of_a_hundred_deeds_none_is_done_alone(shipped: RecallPlanner) -> None:
     [
         ("karate got moved it is now tuesday at five in the afternoon", "2026-11-24T17:00"),
         ("what did I do on Tuesday", "2026-11-17T00:00"),
+        ("enter the lunch I had on Monday", "2026-11-16T00:00"),
+        ("delete the meeting I had on Monday", "2026-11-16T00:00"),
+        ("move Tuesday's gym to Friday", "2026-11-27T00:00"),
     ],
 )
 def test_what_is_to_be_changed_is_not_over(shipped: RecallPlanner, text: str, start: str) -> None:

@@ -191,7 +191,7 @@ class Desk:
     @property
     def quiet_s(self) -> float:
         """Seconds since the last request was over; 0 while there is one."""
-        return time.monotonic() - self.last_s
+        return 0.0 if self._view.turns else time.monotonic() - self._last_s
 
     @property
     def is_wanted(self) -> bool:

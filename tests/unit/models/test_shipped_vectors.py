@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hearth.agent import shipped_demonstrations
 from hearth.models.encoder.shipped_vectors import ShippedVectors
+from hearth.planning.arguments import shipped_lessons
 from hearth.planning.arguments.alignment import explain
 from hearth.planning.arguments.shipped_lessons import lessons_of
 from hearth.types import Plan
@@ -52,3 +56,16 @@ def test_a_demonstration_that_differs_in_anything_is_explained_as_ever() -> None
     assert found.words[-1] == "please"
     assert lessons_of(replace(one, plan=Plan(())))[0].steps == ()
     assert lessons_of(replace(one, source="owner")) == explain(one)
+
+
+@pytest.mark.parametrize("kept", [b"", b"no archive", None])
+def test_without_a_whole_file_lessons_are_explained_as_ever(
+    kept: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = shipped_demonstrations()[0]
+    whole = (files("hearth.data") / shipped_lessons.FILE).read_bytes()
+    (tmp_path / shipped_lessons.FILE).write_bytes(whole[: len(whole) // 2] if kept is None else kept)
+    monkeypatch.setattr(shipped_lessons, "files", lambda _: tmp_path)
+    shipped_lessons.release()
+    assert lessons_of(one) == explain(one)
+    shipped_lessons.release()

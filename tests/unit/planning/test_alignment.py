@@ -138,3 +138,17 @@ def test_names_in_capitals_are_one_word() -> None:
     text = "show me everyone at Nordwind GmbH in Leipzig"
     words = [token.word for token in tokens_of(text, find_slots(text, NOW, Context()))]
     assert words == ["show", "me", "everyone", "at", "<name>", "in", "<name>"]
+
+
+def test_the_end_of_one_day_is_not_where_another_begins() -> None:
+    request = "shift prac from thursday to friday"
+    lesson = whole(request, ("move_event", {"start": "2026-11-27T00:00:00+01:00"}))
+    source = lesson.steps[0].sources["start"]
+    assert isinstance(source, Slotted)
+    assert lesson.words.index("to") < source.token
+    assert "start" in source.views
+
+
+def test_a_time_that_only_the_tense_puts_in_the_past_is_explained_ahead() -> None:
+    lesson = whole("karate got moved it is now tuesday at five", ("move_event", {"start": "2026-11-24T17:00:00+01:00"}))
+    assert isinstance(lesson.steps[0].sources["start"], Slotted)

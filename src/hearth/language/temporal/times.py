@@ -185,13 +185,12 @@ def _time_at(line: Line, text: str, index: int, tense: Tense) -> tuple[TimeSaid,
         if place >= len(line.tokens):
             continue
         is_ahead = (tense == "told" and cue in ("for", "to", "by", "until")) or line.word(index - 1) == "asked"
-        is_past_by_tense = tense != "" and not is_ahead
         is_of_past = cue == "since" or is_of_records(line.words, index, cue)
-        line.is_past = is_past_by_tense or is_of_past
+        line.is_past = (tense != "" and not is_ahead) or is_of_past
         found = _time_after_cue(line, text, (index, place), cue)
         if found is None:
             continue
-        if is_past_by_tense and not is_of_past:
+        if tense == "past" and line.is_past and not is_of_past:
             line.is_past = False
             ahead = _time_after_cue(line, text, (index, place), cue)
             line.is_past = True

@@ -38,7 +38,8 @@ class Slot:
     is_ambiguous: bool = False
     """True when the context knows several; `views["candidates"]` lists their names."""
     ahead: Mapping[str, Plain] = field(default_factory=dict, hash=False)
-    """Of a time that lies in the past by the tense of its sentence alone: its views if it lay ahead; else empty."""
+    """Of a time that lies in the past by the tense of its sentence alone: its views if it lay ahead; else empty. Not
+    covered: a time that is said in two places."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ INSTALL_COMMAND = "pip install 'onnxruntime>=1.20'"
 
 try:
     import onnxruntime as onnxruntime
+    from onnxruntime.capi.onnxruntime_pybind11_state import NoSuchFile
 except ImportError:
     raise MissingExtraError("the sentence encoder", INSTALL_COMMAND) from None
 
@@ -61,12 +62,16 @@ def cached_session(
     The session is given the path: of a graph given whole, onnxruntime keeps the bytes beside its own copy (11 MB for an
     encoder in 8 bits).
     """
-    if is_whole(path):
-        return start_session(str(path), n_threads, elsewhere)
+    with contextlib.suppress(NoSuchFile):  # a cache that is emptied meanwhile
+        if is_whole(path):
+            return start_session(str(path), n_threads, elsewhere)
     graph = build()
     keep(path, graph)
     keep(path.with_suffix(".sha256"), hashlib.sha256(graph).hexdigest().encode())
-    return start_session(str(path) if is_whole(path) else graph, n_threads, elsewhere)
+    with contextlib.suppress(NoSuchFile):
+        if is_whole(path):
+            return start_session(str(path), n_threads, elsewhere)
+    return start_session(graph, n_threads, elsewhere)
 
 
 def is_whole(path: Path) -> bool:

@@ -21,7 +21,7 @@ from hearth.language.text.thesaurus import KNOWN_WORDS
 from hearth.language.text.tokens import Clause, Slot, listed
 from hearth.types import Argument, Context, Demonstration, Entity, Plain, Plan, Ref
 
-LESSON_VERSION = 7
+LESSON_VERSION = 8
 """Version stored beside each lesson; raised when the form of a lesson changes, so that old ones are aligned anew."""
 
 OUTSIDE = -1
@@ -241,18 +241,20 @@ def _explained_steps(tokens: Sequence[Token], text: str, plan: Plan) -> list[Les
     steps = []
     for step in plan.steps:
         taken: list[tuple[int, int]] = []
-        sources = {name: _source(value, tokens, text, plan, taken) for name, value in step.arguments.items()}
+        sources = {name: _source(name, value, tokens, text, plan, taken) for name, value in step.arguments.items()}
         steps.append(LessonStep(step.tool, sources, step.after))
     return steps
 
 
-def _source(value: Argument, tokens: Sequence[Token], text: str, plan: Plan, taken: list[tuple[int, int]]) -> Source:
+def _source(
+    name: str, value: Argument, tokens: Sequence[Token], text: str, plan: Plan, taken: list[tuple[int, int]]
+) -> Source:
     """Find a source of `value` in the request; `taken` are the words used by other arguments of the step."""
     if isinstance(value, Ref):
         return Result(value.step, value.path, plan.steps[value.step].tool)
     if isinstance(value, list):
         said = _said_list(value, tokens, text)
-        return said or Several(tuple(_source(item, tokens, text, plan, taken) for item in value))
+        return said or Several(tuple(_source(name, item, tokens, text, plan, taken) for item in value))
     if isinstance(value, dict):
         return Constant(json.loads(json.dumps(value, default=str)))
     if isinstance(value, str) and value.strip():
@@ -262,9 +264,10 @@ def _source(value: Argument, tokens: Sequence[Token], text: str, plan: Plan, tak
             taken.append(free[0])
             return Said(*free[0])
     if not isinstance(value, bool) and value is not None:
-        for index, token in enumerate(tokens):
-            if token.slot is not None and (views := _views_of(token.slot, value)):
-                return Slotted(index, views)
+        slots = ((index, token.slot) for index, token in enumerate(tokens) if token.slot is not None)
+        found = [Slotted(index, views) for index, slot in slots if (views := _views_of(slot, value))]
+        if found:  # Thursday ends when Friday begins: only an end is read from one, where it can be
+            return min(found, key=lambda one: (one.views == ("end",)) != (name == "end"))
     return Constant(value)
 
 

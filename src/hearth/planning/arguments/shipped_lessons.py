@@ -1,15 +1,18 @@
 """Lessons of the demonstrations that ship, explained once (`training.shipped_vectors_make`), so that no home has to.
 
 A new home learns some seven thousand demonstrations: to explain them takes most of the time, to find them here a tenth.
-Known by a hash of the whole demonstration: one that differs in anything is explained as ever.
+Known by a hash of the whole demonstration: one that differs in anything is explained as ever, and so are all where the
+file is damaged or missing.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Iterable
 from importlib.resources import files
 
@@ -23,9 +26,14 @@ FILE = "shipped_lessons.jsonl.gz"
 def lessons_of(demonstration: Demonstration) -> tuple[Lesson, ...]:
     """Return a demonstration's lessons, as `explain` does."""
     line = _lines().get(_key(demonstration)) if demonstration.source == "shipped" else None
-    if line is None:
-        return explain(demonstration)
-    return tuple(lesson_from_json(demonstration.id, one) for one in json.loads(line))
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        return tuple(lesson_from_json(demonstration.id, one) for one in json.loads(line or ""))
+    return explain(demonstration)
+
+
+def release() -> None:
+    """Give back the memory of the file (5 MB): a home learns from it once."""
+    _lines.cache_clear()
 
 
 def packed(demonstrations: Iterable[Demonstration]) -> bytes:
@@ -40,8 +48,12 @@ def packed(demonstrations: Iterable[Demonstration]) -> bytes:
 @functools.cache
 def _lines() -> dict[str, str]:
     """Return the lessons of each key as they stand in the file; none of another version."""
-    version, *lines = gzip.decompress((files("hearth.data") / FILE).read_bytes()).decode().split("\n")
-    return dict(line.split(" ", 1) for line in lines) if version == str(LESSON_VERSION) else {}
+    try:
+        version, *lines = gzip.decompress((files("hearth.data") / FILE).read_bytes()).decode().split("\n")
+    except (OSError, EOFError, ValueError, zlib.error):
+        return {}
+    pairs = (line.partition(" ") for line in lines)
+    return {key: lessons for key, _, lessons in pairs} if version == str(LESSON_VERSION) else {}
 
 
 def _key(demonstration: Demonstration) -> str:

@@ -77,7 +77,7 @@ class SpanScorer:
             vectors: Of each in context, shape [words, dim] (`vectors_of`).
         """
         weights = self._weights
-        buckets = [zlib.crc32(word.encode()) % N_BUCKETS for word in words]
+        buckets = [zlib.crc32(word.encode("utf-8", "replace")) % N_BUCKETS for word in words]
         shapes = np.array([shape_of(word) for word in words], dtype=np.float32)
         seen = vectors @ weights["states"] + weights["states_bias"]
         rows = np.hstack([seen, weights["words"][buckets], shapes])

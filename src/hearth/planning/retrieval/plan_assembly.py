@@ -18,7 +18,7 @@ from hearth.language.temporal.time_words import WEEKDAYS
 from hearth.language.text.thesaurus import KNOWN_WORDS
 from hearth.language.text.tokens import listed
 from hearth.language.values.slots import Slot
-from hearth.planning.arguments.alignment import FUNCTION_WORDS, said_text
+from hearth.planning.arguments.alignment import FUNCTION_WORDS, Result, flat, said_text
 from hearth.planning.arguments.binding import Bound, Opening, Unit, bind, bind_alike
 from hearth.planning.arguments.context_counts import Manners, signs_of
 from hearth.planning.plan_steps import moved, shifted
@@ -162,7 +162,7 @@ class Proposal:
             by_clause.append(part)
             steps += shifted(part.steps, len(steps))
             gain += _gain(ranked) / (len(self._units) - 1)
-        ranked = self.ranked(0, is_long=True)
+        ranked = self.ranked(0, is_long=True if len(by_clause) > 1 else None)
         whole = self._part(0, ranked)
         if self._sequences.has_any(ranked[0].tools) and self._outweighs(whole, by_clause):
             return [whole]
@@ -280,11 +280,13 @@ class Proposal:
         )
 
     def _lies_ahead(self, candidate: Candidate) -> bool:
-        """Return whether something is to be changed that has a time of its own, such as an event."""
-        specs = [self._tools[step.tool] for step in candidate.steps]
-        if all(spec.effect != "change" for spec in specs):
-            return False
-        return any("start" in spec.fields or (spec.effect == "change" and _time_parameters(spec)) for spec in specs)
+        """Return whether something that is there already is given another time: it lies ahead, however it is told."""
+        return any(
+            self._tools[step.tool].effect == "change"
+            and _time_parameters(self._tools[step.tool])
+            and any(isinstance(source, Result) for source in flat(step.sources))
+            for step in candidate.steps
+        )
 
     def _fit(self, candidate: Candidate, bound: Bound, unit: Unit) -> dict[str, float]:
         """Return how well the words of the request fill the candidate."""

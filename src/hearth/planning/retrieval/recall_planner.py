@@ -104,7 +104,7 @@ _LEAST_READING, _LEAST_CHANGING, _MOST_READINGS = 0.02, 0.03, 6
 _LEAST_SEQUENCES = 20
 """Least demonstrations of several steps, with a tool that does not ship, for sequences to be ranked."""
 _OF_WHOLE = 0.9
-"""Share of a request from which on its only act is the same as the whole."""
+"""Share of a request's words from which on its only act is the same as the whole."""
 _WITH_ONE_ACT = 2
 """Units of a request that asks for one thing: the whole, and the act without what is said beside it."""
 _AT_ANY_TIME = dt.datetime(2026, 1, 5, 9, tzinfo=dt.UTC)
