@@ -5,12 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.language.reading import Utterance
-from hearth.models.intent_classifier import IntentClassifier, MarkedToken, shipped_classifier
+from hearth.models.intent_classifier import IntentClassifier, MarkedToken
 from hearth.planning.retrieval.segmentation import acts_of
 from hearth.types import Context
 
@@ -75,16 +74,3 @@ def test_acts_lie_in_order_within_any_text(text: str) -> None:
     assert all(one.end <= other.start for one, other in itertools.pairwise(found))
     assert all(text[act.start : act.end] == act.text for act in found)
     assert bool(found) >= bool(said.acts) or all(token.kind == "mark" for token in said.tokens)
-
-
-@pytest.mark.parametrize(
-    ("said", "wanted"),
-    [
-        ("who's got a birthday next week n what have i got on friday", 2),
-        ("put the sofa lamp low, to 20 percent, and the radio off", 2),
-        ("add milk and eggs to the shopping list", 1),
-        ("remind me to buy milk and call Anna", 1),
-    ],
-)
-def test_what_ships_cuts_what_people_say(said: str, wanted: int) -> None:
-    assert len(acts(said, shipped_classifier())) == wanted

@@ -166,9 +166,9 @@ class Proposal:
         whole = self._part(0, ranked)
         if self._sequences.has_any(ranked[0].tools) and self._outweighs(whole, by_clause):
             return [whole]
-        if ranked[0].is_nothing or _gain(ranked) <= gain:
-            return by_clause
-        return by_clause if not ranked[0].readings.get("alike") and _leaves_out(whole, by_clause) else [whole]
+        if ranked[0].readings.get("alike"):
+            return [whole]  # taught in these words
+        return by_clause if ranked[0].is_nothing or _gain(ranked) <= gain or _leaves_out(whole, by_clause) else [whole]
 
     def whole(self) -> Part:
         """Return one part for the whole request."""
