@@ -1,10 +1,11 @@
-"""Train the classifier of intents: `python -m training.intent_classifier_train` (twelve minutes; extra `train`).
+"""Train the classifier of intents: `python -m training.intent_classifier_train` (six minutes; extra `train`).
 
-A low-rank change (LoRA, Hu et al. 2021) to all but the first layer of the shipped encoder, for two tasks in turn
-(joint intent detection and segmentation; Gangadharaiah & Narayanaswamy 2019). Under a softmax over the tools: real
-people's requests and the shipped demonstrations, each as the tool heads see it (`training.tool_heads_train`). Under a
-logistic function of each token: where an act begins, and what belongs to none (`training.act_labels`). What the first
-layer says of a request is read once and kept. Writes src/hearth/data/intent_classifier.npz and .json: the change and
+A low-rank change (LoRA, Hu et al. 2021) to all but the first layer of the shipped encoder, under a softmax over the
+tools: real people's requests and the shipped demonstrations, each as the tool heads see it
+(`training.tool_heads_train`). With `--acts` (twelve minutes) in turn with a second task (joint intent detection and
+segmentation; Gangadharaiah & Narayanaswamy 2019): under a logistic function of each token, where an act begins, and
+what belongs to none (`training.act_labels`); what ships was made without (decision 26). What the first layer says of a
+request is read once and kept. Writes src/hearth/data/intent_classifier.npz and .json: the change and
 the rows of weights, in half precision; no text is in them.
 """
 
@@ -204,7 +205,8 @@ def taught(
             if step % 100 == 0:
                 passed_s = time.perf_counter() - started
                 print(f"step {step} of {n_steps}, loss {loss.item():.3f}, {passed_s:.0f} s", file=sys.stderr)
-    return Taught(net.encoder.adapter(), dict(zip([*outputs, *MARKS], _rows_of(net))))
+    names = [*outputs, *(MARKS if acts else ())]
+    return Taught(net.encoder.adapter(), dict(zip(names, _rows_of(net))))
 
 
 def _loss_of_marks(net: Upper, known: ActRows, some: Sequence[int]) -> Tensor:
@@ -256,13 +258,14 @@ def _batches(lengths: Sequence[int], draw: np.random.Generator) -> Iterator[list
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--out", type=Path, default=Path("src/hearth/data/intent_classifier.npz"))
+    options.add_argument("--acts", action="store_true", help="teach where acts begin, too")
     chosen = options.parse_args()
     started = time.process_time()
     asked = requests_to_learn(())
     again = asked_rows(typed for _, typed in mistyped(asked))
     demonstrations = shipped_demonstrations()
     rows = [*taught_rows(demonstrations), *asked_rows(asked), *again]
-    acts = acts_to_learn(demonstrations, asked)
+    acts = acts_to_learn(demonstrations, asked) if chosen.acts else []
     print(f"reading {len(rows):,} requests, the acts of {len(acts):,} …", file=sys.stderr)
     found = taught(rows, Lower([row.form for row in rows]), range(len(rows)), outputs_of(rows), acts)
     chosen.out.write_bytes(found.packed())

@@ -40,7 +40,7 @@ from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
 from hearth.types import Context, Demonstration, Plan, ToolSpec
 from hearth_bench.data.request_corpus import RealRequest, is_held_out
-from training.intent_classifier_train import Lower, acts_to_learn, taught
+from training.intent_classifier_train import Lower, taught
 from training.tool_heads_train import (
     Row,
     asked_rows,
@@ -161,7 +161,6 @@ class Heads:
     """Heads solved without some of what was said, from features that are made once."""
 
     def __init__(self, encoder: MiniLMEncoder, shown: Sequence[Demonstration], asked: Sequence[RealRequest]) -> None:
-        self._shown, self._asked = shown, asked
         taught, again = taught_rows(shown), mistyped(asked)
         self._rows: list[Row] = [*taught, *asked_rows(asked), *asked_rows(typed for _, typed in again)]
         self._tenths = [0] * len(taught) + [_tenth_of(one) for one in (*asked, *(one for one, _ in again))]
@@ -191,11 +190,7 @@ class Heads:
         rows = list(enumerate(zip(self._rows, self._tenths)))
         kept = [k for k, (row, tenth) in rows if tenth not in parts and row.id not in hidden]
         seen = [self._rows[k] for k in kept]
-        acts = acts_to_learn(
-            [d for d in self._shown if d.id not in hidden],
-            [one for one in self._asked if _tenth_of(one) not in parts],
-        )
-        return taught(seen, Lower([row.form for row in seen]), range(len(kept)), self._outputs, acts).opened(cache)
+        return taught(seen, Lower([row.form for row in seen]), range(len(kept)), self._outputs, ()).opened(cache)
 
 
 def _tenth_of(one: RealRequest) -> int:
