@@ -87,16 +87,21 @@ def labelled(demonstration: Demonstration) -> LabelledActs | None:
                 begins[place] = int(place == first)
     for place, begin in by_rule:
         begins[place] = begin
-    first, stop = acts[0].start, acts[-1].stop
+    _mark_around(range(acts[0].start, acts[-1].stop), low, begins, is_aside)
+    return LabelledActs(text, words, [UNKNOWN, *begins[1:]], is_aside, len(acts))
+
+
+def _mark_around(acts: range, low: Sequence[str], begins: list[int], is_aside: list[int]) -> None:
+    """Mark what stands before the first act and after the last, where a pause keeps it apart, as belonging to none."""
+    first, stop = acts.start, acts.stop
     if first > _NEAR and low[first - 1] in _PAUSES:
         begins[first] = 1
         is_aside[:first] = [1] * first
     elif first <= _NEAR:
         begins[1 : first + 1] = [0] * first
-    if len(words) - stop > _NEAR and low[stop] in _PAUSES:
+    if len(low) - stop > _NEAR and low[stop] in _PAUSES:
         begins[stop + 1] = 1
-        is_aside[stop + 1 :] = [1] * (len(words) - stop - 1)
-    return LabelledActs(text, words, [UNKNOWN, *begins[1:]], is_aside, len(acts))
+        is_aside[stop + 1 :] = [1] * (len(low) - stop - 1)
 
 
 def one_act(text: str) -> LabelledActs:

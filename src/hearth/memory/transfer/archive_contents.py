@@ -17,7 +17,6 @@ import io
 import json
 import os
 import re
-import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -26,7 +25,6 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from hearth.errors import RequestError
-from hearth.language.text.tokens import word_set
 from hearth.memory.transfer.chat_exports import chat_kind
 from hearth.memory.transfer.telegram_export import is_telegram_page
 
@@ -39,7 +37,7 @@ _MOST_MEMBERS = 200_000
 _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """What exports are packed by; the others may ask for gigabytes of memory before their first byte."""
 _HEAD_BYTES = 20_000
-_DOCUMENTS = word_set("pdf docx odt xlsx csv tsv html htm txt rtf")
+_DOCUMENTS = frozenset("pdf docx odt xlsx csv tsv html htm txt rtf".split())  # noqa: SIM905 - a list of words
 _INNER = "archives that are not read"
 _LEFT_OUT = {
     "pictures": "jpg jpeg png gif webp tif tiff heic svg bmp",
@@ -99,7 +97,8 @@ def _opened(path: Path, inner: str) -> tuple[zipfile.ZipFile, contextlib.ExitSta
         if inner:
             unpacked = opened.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
             with archive.open(inner) as member:
-                shutil.copyfileobj(member, unpacked)
+                while chunk := member.read(1 << 20):
+                    unpacked.write(chunk)
             archive = opened.enter_context(zipfile.ZipFile(unpacked))
     except BaseException:
         opened.close()
@@ -151,7 +150,7 @@ def pieces_of(path: Path) -> list[Piece]:
         found = _members(path, "") if _is_archive(path.name) else [_piece(path, path.name)]
     else:
         found = [piece for file in _files(path) for piece in _of_file(file, file.relative_to(path).as_posix())]
-    html = {piece.name.rpartition(".")[0] for piece in found if piece.kind == "note" and piece.name.endswith(".json")}
+    html = {_without_ending(piece.name) for piece in found if piece.kind == "note" and piece.name.endswith(".json")}
     return sorted((_without_page(piece, html) for piece in found), key=lambda piece: piece.name)
 
 
@@ -246,24 +245,21 @@ def kind_of(name: str, head: bytes) -> tuple[str, str]:
     """Return the kind of a file by its name and first bytes, or none and why."""
     place = PurePosixPath(name)
     ending = place.suffix.lower().removeprefix(".")
-    is_kept = b'"textContent"' in head or b'"listContent"' in head
     is_mail = place.parent.name in ("cur", "new") or ending in ("eml", "emlx", "mbox") or head.startswith(b"From ")
     if place.name.startswith(".") or not head:
         return "", "hidden and empty files"
     if is_mail:
-        if _NOT_OWN.search(name):
-            return "", "mail that was deleted, not sent or junk"
-        return ("mbox" if head.startswith(b"From ") and ending != "eml" else "mail"), ""
-    if place.name == _INDEX or any(
-        part.startswith(".") and part != ".." for part in place.parts[:-1]
-    ):  # `.trash` of Obsidian
+        return (
+            ("", "mail that was deleted, not sent or junk") if _NOT_OWN.search(name) else (_mail_kind(ending, head), "")
+        )
+    if place.name == _INDEX or any(map(_is_hidden, place.parts[:-1])):  # `.trash` of Obsidian
         return "", "indexes and settings of other programs"
     if ending in ("ics", "vcf"):
         return ("calendar" if ending == "ics" else "contacts"), ""
     if chat_kind(place.name, head):
         return "chat", ""
     if ending == "json":
-        return ("note", "") if is_kept else ("", "data of other programs (JSON)")
+        return _json_kind(head)
     if is_telegram_page(head):
         return "", "pages of a Telegram export beside its messages"
     if _SIGNAL_BACKUP.search(name):
@@ -273,11 +269,28 @@ def kind_of(name: str, head: bytes) -> tuple[str, str]:
     return ("document", "") if ending in _DOCUMENTS else ("", _WHY.get(ending, "files of other kinds"))
 
 
+def _is_hidden(folder: str) -> bool:
+    return folder.startswith(".") and folder != ".."
+
+
+def _mail_kind(ending: str, head: bytes) -> str:
+    return "mbox" if head.startswith(b"From ") and ending != "eml" else "mail"
+
+
+def _json_kind(head: bytes) -> tuple[str, str]:
+    is_note = b'"textContent"' in head or b'"listContent"' in head
+    return ("note", "") if is_note else ("", "data of other programs (JSON)")
+
+
 def _without_page(piece: Piece, notes: set[str]) -> Piece:
     """Return the piece; of a note that is there twice, the page is left out."""
-    if piece.kind == "document" and piece.name.endswith(".html") and piece.name.rpartition(".")[0] in notes:
+    if piece.kind == "document" and piece.name.endswith(".html") and _without_ending(piece.name) in notes:
         return replace(piece, kind="", why="pages of notes that are taken")
     return piece
+
+
+def _without_ending(name: str) -> str:
+    return name.rpartition(".")[0]
 
 
 def keep_note(data: bytes) -> tuple[str, str] | None:
