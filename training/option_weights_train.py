@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from hearth.agent import shipped_demonstrations
 from hearth.language.reading import Utterance
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.models.intent_classifier import IntentClassifier, MarkedToken
+from hearth.models.intent_classifier import IntentClassifier
 from hearth.planning.ranking.heads.request_sketch import drawn_cosines
 from hearth.planning.ranking.heads.tool_heads import NOTHING, PROBE, HeadPrior
 from hearth.planning.retrieval.option_odds import ALIKE, READINGS, OptionOdds
@@ -153,9 +153,6 @@ class _BeforeNewTools(IntentClassifier):
         found: NDArray[np.float32] = self._whole.scores(texts)[:, self._kept]
         return found
 
-    def marked(self, text: str) -> tuple[MarkedToken, ...]:
-        return self._whole.marked(text)
-
 
 class Heads:
     """Heads solved without some of what was said, from features that are made once."""
@@ -190,7 +187,7 @@ class Heads:
         rows = list(enumerate(zip(self._rows, self._tenths)))
         kept = [k for k, (row, tenth) in rows if tenth not in parts and row.id not in hidden]
         seen = [self._rows[k] for k in kept]
-        return taught(seen, Lower([row.form for row in seen]), range(len(kept)), self._outputs, ()).opened(cache)
+        return taught(seen, Lower([row.form for row in seen]), range(len(kept)), self._outputs).opened(cache)
 
 
 def _tenth_of(one: RealRequest) -> int:
