@@ -19,9 +19,10 @@ def grammar_of(schema: Mapping[str, object] | None) -> str:
     from llguidance import LLMatcher  # with the extra
 
     # Without free white space a model cannot write blanks for ever.
-    return LLMatcher.grammar_from_json_schema(
+    grammar: str = LLMatcher.grammar_from_json_schema(
         json.dumps(schema), overrides={"whitespace_flexible": False, "item_separator": ", "}
     )
+    return grammar
 
 
 def matcher_of(vocabulary: Any, grammar: str, name: str) -> Any:
