@@ -12,6 +12,7 @@ import pytest
 from hearth.learning.demonstration_store import Entry
 from hearth.learning.versions.promotion_gate import JUDGE, Rehearsal
 from hearth.planning.retrieval.recall_planner import RecallPlanner
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Demonstration, Plan, Request, Step
 from tests.small_world import ENCODER, TOOLS, first, learnt, lessons, opened, recall, shown
@@ -52,6 +53,18 @@ def test_what_is_supposed_is_written_nowhere(tmp_path: Path) -> None:
         assert rehearsal.digest() != before
         assert state.digest() == before
         assert "d003" in recall(state).ids()
+
+
+def test_what_another_process_writes_does_not_end_what_is_supposed(tmp_path: Path) -> None:
+    with learnt(tmp_path / "state", 40) as state, Store.open(state.store.path) as other:
+        rehearsal = Rehearsal(ENCODER, state.store, state.tools)
+        rehearsal.suppose(MINE, ["d003"])
+        before = rehearsal.digest()
+        with other.transaction() as cursor:
+            cursor.execute("UPDATE demonstration SET source = 'owner' WHERE id = 'd001'")
+        rehearsal.tried(MINE[2])
+        assert rehearsal.digest() == before
+        assert rehearsal.tools_of("pizza") == ("order_pizza",)
 
 
 def test_what_is_most_alike_and_planned_otherwise_is_a_rival(tmp_path: Path) -> None:

@@ -119,6 +119,8 @@ class Remembered:
         """Per row, whether it uses the result of another clause."""
         self._left_out = ""
         """Id of the demonstration that is left out just now."""
+        self._is_supposing = False
+        """Whether something is counted as taught or forgotten that the store does not hold so."""
         self._own: tuple[int, dict[str, Row]] | None = None
         """Number of changes, and the requests for tools that do not ship."""
         self.n_changes = 0
@@ -148,7 +150,11 @@ class Remembered:
         return self._taken(demonstrations, is_kept=self._store is not None)
 
     def suppose(self, demonstrations: Iterable[Demonstration], gone: Sequence[str] = ()) -> None:
-        """Count demonstrations as learned, and others as forgotten, in memory alone: the store stays as it is."""
+        """Count demonstrations as learned, and others as forgotten, in memory alone: the store stays as it is.
+
+        From then on, what others write there is not read: it would end what is supposed.
+        """
+        self._is_supposing = True
         self._drop([id for id in gone if id in self._sources])
         self._taken(demonstrations, is_kept=False)
         self._changed()
@@ -276,7 +282,7 @@ class Remembered:
 
     def refresh(self) -> set[str]:
         """Read what another process taught or forgot meanwhile, and return the tools concerned."""
-        if self._store is None or (version := self._version_of(self._store)) == self._version:
+        if self._store is None or self._is_supposing or (version := self._version_of(self._store)) == self._version:
             return set()
         self._version = version
         if self._heads is not None and prior_in(self._store) != self._prior_name:
