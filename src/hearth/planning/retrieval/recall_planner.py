@@ -24,6 +24,7 @@ from hearth.formats.plan_validation import check_plan, only_reads
 from hearth.language.acts.clauses import with_denials
 from hearth.language.reading import Utterance
 from hearth.language.text.spelling import words_in_text
+from hearth.language.text.tokens import Clause
 from hearth.models.encoder.sentence_encoder import TokenEncoder
 from hearth.models.intent_classifier import IntentClassifier
 from hearth.planning.adaptation.case_adaptation import rarity_of
@@ -37,7 +38,7 @@ from hearth.planning.adaptation.repeat_planner import (
     said_again,
     words_in,
 )
-from hearth.planning.arguments.alignment import form_of, tokens_of
+from hearth.planning.arguments.alignment import Token, form_of, tokens_of
 from hearth.planning.arguments.binding import Unit
 from hearth.planning.arguments.context_counts import Manners
 from hearth.planning.arguments.span_scores import HeardWords
@@ -58,6 +59,7 @@ from hearth.planning.retrieval.plan_assembly import (
     swallows_a_time,
     takes_time,
 )
+from hearth.planning.retrieval.segmentation import acts_of
 from hearth.planning.retrieval.tool_index import Offered
 from hearth.planning.retrieval.voting import Ballot
 from hearth.protocols import Encoder
@@ -104,6 +106,10 @@ _LEAST_READING, _LEAST_CHANGING, _MOST_READINGS = 0.02, 0.03, 6
 """Of other readings of a request: least share of what is not refusing, for reading and for changing ones; how many."""
 _LEAST_SEQUENCES = 20
 """Least demonstrations of several steps, with a tool that does not ship, for sequences to be ranked."""
+_FEW_WORDS = 2
+"""Words beside its only act with which a request still is that act: "please"."""
+_WITH_ONE_ACT = 2
+"""Units of a request that asks for one thing: the whole, and the act without what is said beside it."""
 _AT_ANY_TIME = dt.datetime(2026, 1, 5, 9, tzinfo=dt.UTC)
 """When a demonstration that names no time is judged: a Monday, at nine."""
 _LEAST_ASKING, _LEAST_SOMETHING = 0.2, 0.25
@@ -201,31 +207,43 @@ class RecallPlanner:
     def _recalled(self, said: Utterance, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
         """Return the plan that the most similar demonstrations suggest."""
         offered = self._offers(tools)
-        units, forms = self._units(said)
+        acts = acts_of(said, self.remembered.classifier)
+        units, forms = self._units(said, acts)
         if not units[0].tokens:
             return Refusal("unreadable", "The request holds no words; say what you would like done.", planner=self.name)
-        proposal = self._proposal(units, forms, offered)
         near = self._near(said, forms[0])
         again = self._again(said, forms[0], near, tools)
         if again is not None and again.is_whole and not again.is_exchanged:
             return self._repeated(again)
         if said.forbids:
-            return Refusal("out_of_scope", _NOT_TO, planner=OWNERS_WORD if len(units) < 2 else self.name)
-        parts = proposal.parts()
-        answer = self._answered(parts, offered)
-        if isinstance(answer, Refusal) and len(parts) > 1 and _is_sure_of_all(whole := proposal.whole(), parts):
-            answer = self._answered([whole], offered)
+            return Refusal("out_of_scope", _NOT_TO, planner=OWNERS_WORD if len(units) <= _WITH_ONE_ACT else self.name)
+        answer = self._act_by_act(units, forms, said, offered)
+        if acts != said.acts:
+            by_rule = self._units(said, said.acts)
+            other = self._act_by_act(*by_rule, said, offered)
+            if _worth(other) > _worth(answer):
+                answer, units = other, by_rule[0]
         if isinstance(answer, Plan) and (
             holds_what_is_gone(answer, tools, said.slots, said.now) or does_the_opposite(answer, said, near, tools)
         ):
             answer = Refusal("out_of_scope", _UNSURE, planner=self.name)
-        if len(units) == 1 and (
-            (isinstance(answer, Plan) and swallows_a_time(answer, said.slots, tools))
-            or self._is_for_now_only(answer, said, offered)
+        if (isinstance(answer, Plan) and swallows_a_time(answer, said.slots, tools)) or (
+            (len(said.acts) < 2 or len(units) <= _WITH_ONE_ACT) and self._is_for_now_only(answer, said, offered)
         ):
             answer = Refusal("out_of_scope", _NOT_LATER, planner=self.name)
         answer = with_denials(answer, said.text) if isinstance(answer, Plan) else answer
         return self._repeated(again) if again is not None and _bears_out(answer, again) else answer
+
+    def _act_by_act(
+        self, units: Sequence[Unit], forms: NDArray[np.float32], said: Utterance, offered: Offered
+    ) -> Plan | Refusal:
+        """Return what is to be done for a request that is cut into these acts."""
+        proposal = self._proposal(units, forms, offered, is_cut_by_rule=len(said.acts) > 1)
+        parts = proposal.parts()
+        answer = self._answered(parts, offered)
+        if isinstance(answer, Refusal) and len(parts) > 1 and _is_sure_of_all(whole := proposal.whole(), parts):
+            return self._answered([whole], offered)
+        return answer
 
     def _is_for_now_only(self, answer: Plan | Refusal, said: Utterance, offered: Offered) -> bool:
         """Return whether, without its time, the request more surely means something else, which no time can be given.
@@ -295,20 +313,24 @@ class RecallPlanner:
                 continue
         return readings[:_MOST_READINGS]
 
-    def _units(self, said: Utterance) -> tuple[list[Unit], NDArray[np.float32]]:
-        """Return the whole request, then its acts when there are several, and the form of each."""
+    def _units(self, said: Utterance, acts: Sequence[Clause] | None = None) -> tuple[list[Unit], NDArray[np.float32]]:
+        """Return the whole request, then its acts when they are not the same, and the form of each."""
+        acts = acts_of(said, self.remembered.classifier) if acts is None else acts
         text, slots = said.text, said.slots
         heard = HeardWords(self._encoder, text) if isinstance(self._encoder, TokenEncoder) else None
         units = [Unit(text, tokens_of(text, slots), self._manners, heard)]
-        if len(said.acts) > 1:
-            pieces = [tokens_of(text, slots, act.start, act.end) for act in said.acts]
+        pieces = [tokens_of(text, slots, act.start, act.end) for act in acts]
+        if len(pieces) > 1 or (pieces and _n_words(pieces[0]) < _n_words(units[0].tokens) - _FEW_WORDS):
             units += [Unit(text, tokens, self._manners, heard) for tokens in pieces]
         return units, self.remembered.likeness.of_requests([text] * len(units), [unit.tokens for unit in units])
 
-    def _proposal(self, units: Sequence[Unit], forms: NDArray[np.float32], offered: Offered) -> Proposal:
+    def _proposal(
+        self, units: Sequence[Unit], forms: NDArray[np.float32], offered: Offered, *, is_cut_by_rule: bool = False
+    ) -> Proposal:
         said = self._as_said(units, forms)
         ballot = Ballot(self.remembered, offered, self._usable_rows(offered), forms, said)
-        return Proposal(ballot, units, offered, self._manners, self._own_sequences(said, offered))
+        sequences = self._own_sequences(said, offered)
+        return Proposal(ballot, units, offered, self._manners, sequences, is_cut_by_rule=is_cut_by_rule)
 
     def _as_said(self, units: Sequence[Unit], forms: NDArray[np.float32]) -> Said:
         vectors = self.remembered.likeness.vectors_in(forms)
@@ -464,6 +486,17 @@ class RecallPlanner:
         """Return the times that were said of a change and found no place in it: they are told, not dropped."""
         changing = (p for p in parts if any(offered.tools[step.tool].effect != "none" for step in p.steps))
         return [time for part in changing for time in part.unread_times]
+
+
+def _worth(answer: Plan | Refusal) -> tuple[int, int, float]:
+    """Return what to compare two answers to one request by: what is done, what is left undone, how sure it is."""
+    if isinstance(answer, Plan):
+        return 2, -len(answer.unserved), answer.confidence
+    return int(answer.kind == "needs"), 0, 0.0
+
+
+def _n_words(tokens: Sequence[Token]) -> int:
+    return sum(token.word[0].isalnum() or token.word[0] == "<" for token in tokens)
 
 
 def as_typed(answer: Plan | Refusal, said: Utterance, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
