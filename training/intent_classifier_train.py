@@ -2,10 +2,11 @@
 
 A low-rank change (LoRA, Hu et al. 2021) to all but the first layer of the shipped encoder, under a softmax over the
 tools: real people's requests and the shipped demonstrations, each as the tool heads see it
-(`training.tool_heads_train`); in turn with a second task (joint intent detection and
-segmentation; Gangadharaiah & Narayanaswamy 2019): under a logistic function of each token, where an act begins, and
-what belongs to none (`training.act_labels`, decision 26). What the first layer says of a request is read once and kept. Writes src/hearth/data/intent_classifier.npz and .json: the change and
-the rows of weights, in half precision; no text is in them.
+(`training.tool_heads_train`); in turn with a second task (joint intent detection and segmentation; Gangadharaiah &
+Narayanaswamy 2019): under a logistic function of each token, where an act begins, and what belongs to none
+(`training.act_labels`, decision 26). What the first layer says of a request is read once and kept.
+Writes src/hearth/data/intent_classifier.npz and .json: the change and the rows of weights, in half precision; no text
+is in them.
 """
 
 from __future__ import annotations

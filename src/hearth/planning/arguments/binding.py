@@ -719,7 +719,9 @@ def _fill_bare_changes(
         if n_given > 1 or lacks or tools[step.tool].effect == "none" or not manners.is_always_told(step.tool):
             continue
         taken = {place: {index} for place, steps_there in filling.taken.items() if steps_there}
-        needed = [replace(one, parameter=replace(one.parameter, is_required=True)) for one in texts if one.step == index]
+        needed = [
+            replace(one, parameter=replace(one.parameter, is_required=True)) for one in texts if one.step == index
+        ]
         found = [(one, best_stretches([one], filling.unit.reading, taken)[0]) for one in needed]
         said = [(one, stretch) for one, stretch in found if stretch and not _says_nothing(one, stretch, filling)]
         if said:

@@ -131,6 +131,7 @@ class Proposal:
         self,
         ballot: Ballot,
         units: Sequence[Unit],
+        rows: Sequence[int],
         offered: Offered,
         manners: Manners,
         sequences: OwnSequences = NO_SEQUENCES,
@@ -140,12 +141,14 @@ class Proposal:
         """Keep the parts; `units`: the whole request first, then its acts when there are several.
 
         Args:
+            rows: Row of each unit in the ballot.
             is_cut_by_rule: Whether the rules find several acts, whatever the units are.
         """
         self._sequences = sequences
         self._is_cut_by_rule = is_cut_by_rule
         self._ballot = ballot
         self._units = units
+        self._rows = rows
         self._tools = offered.tools
         self._manners = manners
 
@@ -216,7 +219,9 @@ class Proposal:
 
     def ranked(self, unit: int, *, is_long: bool | None = False, earlier: Sequence[Step] = ()) -> list[Option]:
         """Return ways to serve one unit, best first; refusing is always among them."""
-        candidates = self._ballot.candidates(unit, self._units[unit].words, is_long=is_long, may_refer=bool(earlier))
+        candidates = self._ballot.candidates(
+            self._rows[unit], self._units[unit].words, is_long=is_long, may_refer=bool(earlier)
+        )
         worth = [shipped_odds().of(_support(candidate)) for candidate in candidates]
         options = [
             option

@@ -207,38 +207,43 @@ class RecallPlanner:
     def _recalled(self, said: Utterance, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
         """Return the plan that the most similar demonstrations suggest."""
         offered = self._offers(tools)
-        acts = acts_of(said, self.remembered.classifier)
-        units, forms = self._units(said, acts)
+        units, ways = self._units(said, (acts_of(said, self.remembered.classifier), said.acts))
         if not units[0].tokens:
             return Refusal("unreadable", "The request holds no words; say what you would like done.", planner=self.name)
+        forms = self._forms(units)
         near = self._near(said, forms[0])
         again = self._again(said, forms[0], near, tools)
         if again is not None and again.is_whole and not again.is_exchanged:
             return self._repeated(again)
         if said.forbids:
-            return Refusal("out_of_scope", _NOT_TO, planner=OWNERS_WORD if len(units) <= _WITH_ONE_ACT else self.name)
-        answer = self._act_by_act(units, forms, said, offered)
-        if acts != said.acts:
-            by_rule = self._units(said, said.acts)
-            other = self._act_by_act(*by_rule, said, offered)
-            if _worth(other) > _worth(answer):
-                answer, units = other, by_rule[0]
+            is_one = len(ways[0]) <= _WITH_ONE_ACT
+            return Refusal("out_of_scope", _NOT_TO, planner=OWNERS_WORD if is_one else self.name)
+        ballot = self._ballot(units, forms, offered)
+        is_one = len(said.acts) < 2
+        tried = [(self._act_by_act(ballot, units, way, offered, is_one=is_one), way) for way in ways]
+        answer, way = max(tried, key=lambda one: _worth(one[0]))  # of equals the first
         if isinstance(answer, Plan) and (
             holds_what_is_gone(answer, tools, said.slots, said.now) or does_the_opposite(answer, said, near, tools)
         ):
             answer = Refusal("out_of_scope", _UNSURE, planner=self.name)
         if (isinstance(answer, Plan) and swallows_a_time(answer, said.slots, tools)) or (
-            (len(said.acts) < 2 or len(units) <= _WITH_ONE_ACT) and self._is_for_now_only(answer, said, offered)
+            (is_one or len(way) <= _WITH_ONE_ACT) and self._is_for_now_only(answer, said, offered)
         ):
             answer = Refusal("out_of_scope", _NOT_LATER, planner=self.name)
         answer = with_denials(answer, said.text) if isinstance(answer, Plan) else answer
         return self._repeated(again) if again is not None and _bears_out(answer, again) else answer
 
     def _act_by_act(
-        self, units: Sequence[Unit], forms: NDArray[np.float32], said: Utterance, offered: Offered
+        self, ballot: Ballot, units: Sequence[Unit], way: Sequence[int], offered: Offered, *, is_one: bool
     ) -> Plan | Refusal:
-        """Return what is to be done for a request that is cut into these acts."""
-        proposal = self._proposal(units, forms, offered, is_cut_by_rule=len(said.acts) > 1)
+        """Return what is to be done for a request that is cut in one way.
+
+        Args:
+            is_one: The rules find one act in it.
+        """
+        mine = [units[place] for place in way]
+        sequences = self._own_sequences(ballot.said.of(way), offered)
+        proposal = Proposal(ballot, mine, way, offered, self._manners, sequences, is_cut_by_rule=not is_one)
         parts = proposal.parts()
         answer = self._answered(parts, offered)
         if isinstance(answer, Refusal) and len(parts) > 1 and _is_sure_of_all(whole := proposal.whole(), parts):
@@ -260,8 +265,7 @@ class RecallPlanner:
         if {"time", "duration"} <= times[0].views.keys() and any(step.arguments.get("end") for step in planned):
             return False  # what lasts from nine to ten is an event
         rest = said.saying(said.text[: times[0].cue_start] + said.text[times[0].end :])
-        units, forms = self._units(replace(rest, context=Context()))
-        part = self._proposal(units[:1], forms[:1], offered).parts()[0]
+        part = self._of_whole(replace(rest, context=Context()), offered).parts()[0]
         tools = [offered.tools[step.tool] for step in part.steps]
         is_other = not {spec.name for spec in tools} & {step.tool for step in planned}
         changes = any(spec.effect != "none" for spec in tools)
@@ -273,13 +277,12 @@ class RecallPlanner:
 
         This is what the weights of the readings are fitted on.
         """
-        units, forms = self._units(said)
-        return self._proposal(units[:1], forms[:1], self._offers(tools)).ranked(0)
+        return self._of_whole(said, self._offers(tools)).ranked(0)
 
     def nothing_meant(self, said: Utterance) -> float:
         """Return how much a request is one that no tool serves, such as a question about the world; about 0 to 1."""
-        units, forms = self._units(said)
-        scores = self.remembered.heads().scores(self._as_said(units[:1], forms[:1]))[0]
+        units, _ = self._units(said, ())
+        scores = self.remembered.heads().scores(self._as_said(units, self._forms(units)))[0]
         return max(scores.get(NOTHING, 0.0), scores.get(TALK, 0.0))
 
     def readings(self, said: Utterance, tools: Mapping[str, ToolSpec], found: Plan | Refusal) -> list[Plan | Refusal]:
@@ -313,24 +316,38 @@ class RecallPlanner:
                 continue
         return readings[:_MOST_READINGS]
 
-    def _units(self, said: Utterance, acts: Sequence[Clause] | None = None) -> tuple[list[Unit], NDArray[np.float32]]:
-        """Return the whole request, then its acts when they are not the same, and the form of each."""
-        acts = acts_of(said, self.remembered.classifier) if acts is None else acts
+    def _units(self, said: Utterance, cuts: Sequence[Sequence[Clause]]) -> tuple[list[Unit], list[tuple[int, ...]]]:
+        """Return the whole request, then its acts, and the places of both for each way to cut it that differs."""
         text, slots = said.text, said.slots
         heard = HeardWords(self._encoder, text) if isinstance(self._encoder, TokenEncoder) else None
         units = [Unit(text, tokens_of(text, slots), self._manners, heard)]
-        pieces = [tokens_of(text, slots, act.start, act.end) for act in acts]
-        if len(pieces) > 1 or (pieces and _n_words(pieces[0]) < _n_words(units[0].tokens) - _FEW_WORDS):
-            units += [Unit(text, tokens, self._manners, heard) for tokens in pieces]
-        return units, self.remembered.likeness.of_requests([text] * len(units), [unit.tokens for unit in units])
+        places: dict[tuple[int, int], int] = {}
+        ways: list[tuple[int, ...]] = []
+        for acts in cuts:
+            pieces = {(act.start, act.end): tokens_of(text, slots, act.start, act.end) for act in acts}
+            alone = next(iter(pieces.values()), [])
+            if len(pieces) < 2 and _n_words(alone) >= _n_words(units[0].tokens) - _FEW_WORDS:
+                pieces = {}
+            for span, tokens in pieces.items():
+                if span not in places:
+                    places[span] = len(units)
+                    units.append(Unit(text, tokens, self._manners, heard))
+            ways.append((0, *(places[span] for span in pieces)))
+        return units, list(dict.fromkeys(ways))
 
-    def _proposal(
-        self, units: Sequence[Unit], forms: NDArray[np.float32], offered: Offered, *, is_cut_by_rule: bool = False
-    ) -> Proposal:
+    def _forms(self, units: Sequence[Unit]) -> NDArray[np.float32]:
+        """Return the form of each unit of a request."""
+        return self.remembered.likeness.of_requests([one.text for one in units], [one.tokens for one in units])
+
+    def _ballot(self, units: Sequence[Unit], forms: NDArray[np.float32], offered: Offered) -> Ballot:
         said = self._as_said(units, forms)
-        ballot = Ballot(self.remembered, offered, self._usable_rows(offered), forms, said)
-        sequences = self._own_sequences(said, offered)
-        return Proposal(ballot, units, offered, self._manners, sequences, is_cut_by_rule=is_cut_by_rule)
+        return Ballot(self.remembered, offered, self._usable_rows(offered), forms, said)
+
+    def _of_whole(self, said: Utterance, offered: Offered) -> Proposal:
+        """Return the proposal for a request as one thing."""
+        units, _ = self._units(said, ())
+        ballot = self._ballot(units, self._forms(units), offered)
+        return Proposal(ballot, units, (0,), offered, self._manners, self._own_sequences(ballot.said, offered))
 
     def _as_said(self, units: Sequence[Unit], forms: NDArray[np.float32]) -> Said:
         vectors = self.remembered.likeness.vectors_in(forms)

@@ -106,6 +106,7 @@ class Ballot:
         self._examples = offered.example_forms @ forms.T
         self._texts = offered.forms @ forms.T
         self._meant = remembered.meant(said)
+        self.said = said
 
     def candidates(
         self, unit: int, words: tuple[str, ...], *, is_long: bool | None, may_refer: bool
