@@ -115,7 +115,7 @@ def pieces_of(demonstration: Demonstration) -> list[Demonstration]:
     if found is None or not cuts:
         return []
     acts = _acts(demonstration, found.words, [text[start:end].lower() for start, end in found.words])
-    pieces = []
+    pieces: list[Demonstration] = []
     for first, stop in itertools.pairwise([0, *cuts, len(found.words)]):
         mine = [act for act in acts if first <= act.start < stop]
         if not mine and not all(found.is_aside[first:stop]):

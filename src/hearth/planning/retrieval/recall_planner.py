@@ -325,7 +325,7 @@ class RecallPlanner:
         ways: list[tuple[int, ...]] = []
         for acts in cuts:
             pieces = {(act.start, act.end): tokens_of(text, slots, act.start, act.end) for act in acts}
-            alone = next(iter(pieces.values()), [])
+            alone: Sequence[Token] = next(iter(pieces.values()), ())
             if len(pieces) < 2 and _n_words(alone) >= _n_words(units[0].tokens) - _FEW_WORDS:
                 pieces = {}
             for span, tokens in pieces.items():
