@@ -1,8 +1,7 @@
 """Train what tells asides from wishes: `python -m training.asides_train` (a minute).
 
-Clauses of the shipped demonstrations and of new people's requests: asides are those of requests with several whose
-words no argument takes and no step is said by, and those of `training/data/asides.jsonl`; wishes are the others, and
-all clauses of requests that nobody serves. A logistic function with a
+Clauses of the shipped demonstrations: asides are those of requests with several whose words no argument takes and no
+step is said by; wishes are the others, and all clauses of requests that nobody serves. A logistic function with a
 ridge, solved by Newton's method; a fifth of the demonstrations is left out in turn for the figures in the file.
 Writes src/hearth/data/asides.json.
 """
@@ -24,11 +23,9 @@ from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.alignment import ANY_TIME, Said, Slotted, explain, flat, named_in, tokens_of
 from hearth.planning.retrieval.asides import LIKELY, features_of
 from hearth.types import Context, Demonstration
-from training.act_labels import pieces_of
-from training.tool_heads_train import asides_to_learn, people_to_learn
 
 _OUT = Path(__file__).parents[1] / "src" / "hearth" / "data" / "asides.json"
-_RIDGE, _ASIDE_WEIGHT, _N_STEPS, _N_FOLDS = 2.0, 1.0, 12, 5
+_RIDGE, _ASIDE_WEIGHT, _N_STEPS, _N_FOLDS = 2.0, 3.0, 12, 5
 _SHARED_WORDS, _SHARED_SHARE = 2, 0.4
 _WORD = re.compile(r"\w+")
 
@@ -37,8 +34,7 @@ Floats = NDArray[np.float64]
 
 def main() -> None:
     encoder = MiniLMEncoder.open()
-    clauses = [found for one in (*shipped_demonstrations(), *people_to_learn()) for found in clauses_of(one)]
-    clauses += [(id, text, True) for id, text in asides_to_learn()]
+    clauses = [found for one in shipped_demonstrations() for found in clauses_of(one)]
     features = features_of([text for _, text, _ in clauses], encoder).astype(np.float64)
     right = np.array([is_aside for _, _, is_aside in clauses], dtype=np.float64)
     folds = np.array([zlib.crc32(id.encode()) % _N_FOLDS for id, _, _ in clauses])
@@ -68,9 +64,7 @@ def clauses_of(demonstration: Demonstration) -> Iterator[tuple[str, str, bool]]:
     said = Utterance(text, demonstration.now or ANY_TIME, context=context)
     if not plan.steps:
         yield from ((demonstration.id, text[act.start : act.end], False) for act in said.acts)
-    elif len(said.acts) < 2:
-        yield from ((one.id, one.request, not one.plan.steps) for one in pieces_of(demonstration))
-    else:
+    elif len(said.acts) > 1:
         tokens, used = tokens_of(text, said.slots), used_by(demonstration)
         for act in said.acts:
             clause = text[act.start : act.end]

@@ -65,6 +65,9 @@ def test_what_wishes_nothing_is_no_act_unless_there_is_nothing_else() -> None:
 def test_what_holds_a_value_is_never_dropped() -> None:
     said = "it says 3 bar, boss wants it as psi"
     assert acts(said, Marks(("boss",), ("it", "says", "3", "bar"))) == ["it says 3 bar", "boss wants it as psi"]
+    marks = Marks(("lamp",), ("long", "one", "today", "tomorrow"))
+    assert acts("long one today. lamp off", marks) == ["lamp off"]
+    assert acts("long one tomorrow. lamp off", marks) == ["long one tomorrow", "lamp off"]
 
 
 def test_what_says_only_when_goes_with_what_is_to_be_done_then() -> None:

@@ -18,11 +18,12 @@ from hearth.language.reading import Utterance
 from hearth.language.text.tokens import Clause, Slot, Token, listed
 from hearth.models.intent_classifier import IntentClassifier, MarkedToken
 from hearth.planning.arguments.alignment import FUNCTION_WORDS
+from hearth.planning.retrieval.plan_assembly import is_later
 
 _BEGINS, _BEGINS_BY_RULE = 0.5, 0.1
 """Least chance that an act begins at a word: at any, and at one where a rule says so."""
 _IS_ASIDE = 0.5
-"""Mean chance of its words above which a piece belongs to no act, unless it holds a value."""
+"""Mean chance of its words above which a piece belongs to no act, unless it holds a value that is no part of today."""
 _MARKS = frozenset(",;.!:-–—")
 _LEADING = frozenset(listed("so oh +"))
 """Words before an act that join it to the one before, beside those of the rules."""
@@ -57,7 +58,8 @@ def acts_of(said: Utterance, classifier: IntentClassifier | None) -> tuple[Claus
             wishes[-1] = _up_to(said, wishes[-1], piece)
             continue
         is_aside = np.mean([chance.is_aside for chance in chances[first:last]]) > _IS_ASIDE
-        (others if is_aside and not piece.slots else wishes).append(piece)
+        holds_value = any(slot.kind != "time" or is_later(slot) for slot in piece.slots)  # "today" is said of anything
+        (others if is_aside and not holds_value else wishes).append(piece)
     return tuple(wishes or others)
 
 
