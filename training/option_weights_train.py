@@ -45,7 +45,6 @@ from training.act_labels import pieces_of
 from training.intent_classifier_train import Lower, taught
 from training.tool_heads_train import (
     Row,
-    asides_to_learn,
     asked_rows,
     features_of,
     fitted,
@@ -121,15 +120,14 @@ def cases_of(lot: int) -> list[Case]:
     specs, encoder = load_tools(None).specs, MiniLMEncoder.open()
     asked = requests_to_learn(())
     shown, people = list(shipped_demonstrations()), people_to_learn()
-    asides = [Demonstration(id, text, Plan(())) for id, text in asides_to_learn()]
     heads = Heads(encoder, asked)
-    hidden = frozenset(d.id for d in (*shown, *people, *asides) if _lot(d.id) == lot)
+    hidden = frozenset(d.id for d in (*shown, *people) if _lot(d.id) == lot)
     with tempfile.TemporaryDirectory() as folder:
         classifier = heads.classifier_without(parts, hidden, Path(folder))
         planner = RecallPlanner(encoder, prior=heads.without(parts, hidden), classifier=classifier)
         planner.add(d for d in shown if d.id not in hidden)
-        unseen = [d for d in (*shown, *people, *asides) if d.id in hidden]
-        acts = [piece for d in unseen if len(explain(d)) == 1 for piece in pieces_of(d)]
+        unseen = [d for d in (*shown, *people) if d.id in hidden]
+        acts = [piece for d in unseen if len(explain(d)) == 1 for piece in pieces_of(d) if piece.plan.steps]
         cases = [_shown(planner, d, specs, _DEMONSTRATION_WEIGHT) for d in (*unseen, *acts)]
         print(f"lot {lot}: {len(cases):,} requests read", file=sys.stderr)
         planner.add(d for d in shown if d.id in hidden)

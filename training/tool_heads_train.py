@@ -35,7 +35,7 @@ from hearth.planning.arguments.alignment import explain, form_of, tokens_of
 from hearth.planning.ranking.heads.request_sketch import drawn_cosines, request_features
 from hearth.planning.ranking.heads.tool_heads import CLASSIFIER_SHARE, LOGITS, NOTHING, PROBE, TALK, HeadPrior
 from hearth.planning.retrieval.episodic_index import leaves_of
-from hearth.types import Context, Demonstration, Plan
+from hearth.types import Context, Demonstration
 from hearth_bench.data.request_corpus import RealRequest, is_held_out, read_real_requests
 from hearth_bench.data.typing_slips import with_slips
 from training.act_labels import pieces_of
@@ -136,9 +136,12 @@ def features_of(rows: Sequence[Row], encoder: MiniLMEncoder, projection: Floats,
 
 
 def rows_shown() -> list[Row]:
-    """Return rows of the shipped demonstrations, of new people's requests, and of what wishes nothing."""
-    asides = [Demonstration(id, text, Plan(())) for id, text in asides_to_learn()]
-    return taught_rows([*shipped_demonstrations(), *people_to_learn(), *asides])
+    """Return rows of the shipped demonstrations and of new people's requests.
+
+    What people say beside what they wish is not among them: taught as asking for nothing, it takes wishes that sound
+    like it along ("the landing light's been blazing since breakfast").
+    """
+    return taught_rows([*shipped_demonstrations(), *people_to_learn()])
 
 
 def people_to_learn() -> list[Demonstration]:
@@ -158,7 +161,7 @@ def taught_rows(demonstrations: Iterable[Demonstration]) -> list[Row]:
     found = []
     for demonstration in demonstrations:
         whole, *clauses = explain(demonstration)
-        acts = clauses or [explain(piece)[0] for piece in pieces_of(demonstration)]
+        acts = clauses or [explain(piece)[0] for piece in pieces_of(demonstration) if piece.plan.steps]
         for lesson in (whole, *acts):
             if lesson.n_clauses == 1:
                 leaves = tuple(dict.fromkeys(leaves_of(lesson.steps))) or (NOTHING,)

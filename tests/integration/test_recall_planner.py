@@ -677,5 +677,13 @@ def test_what_is_moved_to_a_day_keeps_its_hour(shipped: RecallPlanner, text: str
 
 @pytest.mark.companions
 def test_acts_that_no_rule_cuts_are_done_one_by_one(shipped: RecallPlanner) -> None:
-    found = steps(plan(shipped, "sauna on n stick oat milk on the shopping list"))
+    found = steps(plan(shipped, "heating on n add oat milk to the shopping list"))
     assert [tool for tool, _ in found] == ["turn_on", "add_to_list"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_done"), [("delete scary.txt", True), ("gimme scary.txt its my horror story", False)]
+)
+@pytest.mark.companions
+def test_what_takes_away_has_to_be_surer(shipped: RecallPlanner, text: str, is_done: bool) -> None:
+    assert ("delete_file" in [tool for tool, _ in steps(plan(shipped, text))]) == is_done
