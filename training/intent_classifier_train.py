@@ -1,10 +1,12 @@
-"""Train the classifier of intents: `python -m training.intent_classifier_train` (six minutes; extra `train`).
+"""Train the classifier of intents: `python -m training.intent_classifier_train` (eight minutes; extra `train`).
 
 A low-rank change (LoRA, Hu et al. 2021) to all but the first layer of the shipped encoder, under a softmax over the
 tools: real people's requests and the shipped demonstrations, each as the tool heads see it
-(`training.tool_heads_train`). What the first layer says of a request is read once and kept. Writes
-src/hearth/data/intent_classifier.npz and .json: the change and the softmax's rows, in half precision; no text is in
-them.
+(`training.tool_heads_train`); in turn with a second task (joint intent detection and segmentation; Gangadharaiah &
+Narayanaswamy 2019): under a logistic function of each token, where an act begins, and what belongs to none
+(`training.act_labels`, decision 26). What the first layer says of a request is read once and kept.
+Writes src/hearth/data/intent_classifier.npz and .json: the change and the rows of weights, in half precision; no text
+is in them.
 """
 
 from __future__ import annotations
@@ -26,18 +28,23 @@ from torch.nn import functional
 from hearth.agent import shipped_demonstrations
 from hearth.models.encoder.lora_encoder import N_LAYERS, WIDTH, Array, load_weights, packed, unpacked
 from hearth.models.encoder.minilm import shared_tokenizer, within
-from hearth.models.intent_classifier import MAX_TOKENS, IntentClassifier
+from hearth.models.intent_classifier import MARKS, MAX_TOKENS, IntentClassifier
+from hearth.types import Demonstration
+from hearth_bench.data.request_corpus import RealRequest
+from training.act_labels import UNKNOWN, LabelledActs, joined, labelled, one_act
 from training.low_rank_encoder import LowRankEncoder
 from training.tool_heads_train import (
     Row,
+    asides_to_learn,
     asked_rows,
     data_folder,
     hash_of,
     mistyped,
     outputs_of,
+    people_to_learn,
     requests_to_learn,
     right_outputs,
-    taught_rows,
+    rows_shown,
 )
 
 SEED = 0
@@ -50,13 +57,19 @@ _SHARPNESS = 20.0
 """Times the softmax's weights on unit vectors: without, they would have to grow."""
 
 
+_N_JOINED, _N_REAL = 3_500, 2_500
+_ASIDE_WEIGHT = 0.5
+_FEW_CUTS = -2.0
+"""Bias at first of where acts begin: at few of all words."""
+
+
 @dataclass(frozen=True)
 class Taught:
-    """The change, and the softmax over it."""
+    """The change, and what stands on it."""
 
     adapter: dict[str, Array]
     outputs: dict[str, Array]
-    """Per output its weights and bias, shape [385]."""
+    """Per output, and per mark of tokens, its weights and bias, shape [385]."""
 
     def packed(self) -> bytes:
         """Return the file of `models.intent_classifier`."""
@@ -104,8 +117,31 @@ def by_length(lengths: Sequence[int], n: int) -> Iterator[list[int]]:
         yield order[start : start + n]
 
 
+@dataclass(frozen=True)
+class ActRows:
+    """Requests whose acts are known, for the tokens that begin their words."""
+
+    lower: Lower
+    tokens: list[Tensor]
+    """Per request, the token that begins each word, shape [words]."""
+    marks: list[Tensor]
+    """Per request, what is known of each word (`MARKS`), shape [words, 2]."""
+
+    @classmethod
+    def of(cls, acts: Sequence[LabelledActs]) -> ActRows:
+        """Return requests; a word behind the tokens that are read is not learnt from."""
+        tokenizer = shared_tokenizer()
+        tokens, marks = [], []
+        for one in acts:
+            ids = {start: k for k, (start, end) in reversed([*enumerate(tokenizer.encode(one.text).offsets)]) if end}
+            known = [k for k, (start, _) in enumerate(one.words) if 0 < ids.get(start, MAX_TOKENS) < MAX_TOKENS - 1]
+            tokens.append(torch.tensor([ids[one.words[k][0]] for k in known]))
+            marks.append(torch.tensor([[one.begins[k], one.is_aside[k]] for k in known]).reshape(-1, len(MARKS)))
+        return cls(Lower([one.text for one in acts]), tokens, marks)
+
+
 class Upper(nn.Module):  # type: ignore[misc, unused-ignore]
-    """The changed layers, and the softmax over it."""
+    """The changed layers, the softmax over a request, and the marks of its tokens."""
 
     def __init__(self, n_outputs: int) -> None:
         super().__init__()
@@ -113,6 +149,9 @@ class Upper(nn.Module):  # type: ignore[misc, unused-ignore]
         self.head = nn.Linear(WIDTH, n_outputs)
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)
+        self.marks = nn.Linear(WIDTH, len(MARKS))
+        nn.init.zeros_(self.marks.weight)
+        nn.init.constant_(self.marks.bias, _FEW_CUTS)
 
     def vectors(self, states: Tensor, is_there: Tensor) -> Tensor:
         there = is_there[:, :, None].float()
@@ -123,8 +162,10 @@ class Upper(nn.Module):  # type: ignore[misc, unused-ignore]
         return said
 
 
-def taught(rows: Sequence[Row], lower: Lower, places: Sequence[int], outputs: Sequence[str]) -> Taught:
-    """Return the change under which rows ask for what is right.
+def taught(
+    rows: Sequence[Row], lower: Lower, places: Sequence[int], outputs: Sequence[str], acts: Sequence[LabelledActs]
+) -> Taught:
+    """Return the change under which rows ask for what is right, and acts begin where they do.
 
     Args:
         rows: Those to learn; `places` are theirs in `lower`.
@@ -133,23 +174,31 @@ def taught(rows: Sequence[Row], lower: Lower, places: Sequence[int], outputs: Se
     draw = np.random.default_rng(SEED)
     right, is_shared, importance = right_outputs(rows, outputs)
     wanted, shared, weight = torch.tensor(right), torch.tensor(is_shared), torch.tensor(importance).clamp(max=5)
+    known = ActRows.of(acts)
     net = Upper(len(outputs))
     steps = [
         {"params": net.encoder.parameters(), "lr": _STEP, "most": _STEP},
-        {"params": net.head.parameters(), "lr": _HEAD_STEP, "most": _HEAD_STEP},
+        {"params": [*net.head.parameters(), *net.marks.parameters()], "lr": _HEAD_STEP, "most": _HEAD_STEP},
     ]
     optimiser = torch.optim.AdamW(steps, weight_decay=0.01)
-    n_steps, step, started = _N_EPOCHS * (len(rows) // _BATCH), 0, time.perf_counter()
+    lengths, act_lengths = [len(lower.states[k]) for k in places], [len(one) for one in known.lower.states]
+    n_steps, step, started = _N_EPOCHS * (len(rows) // _BATCH + len(acts) // _BATCH), 0, time.perf_counter()
     for _ in range(_N_EPOCHS):
-        for some in _batches([len(lower.states[k]) for k in places], draw):
+        batches = [(True, some) for some in _batches(lengths, draw)]
+        batches += [(False, some) for some in _batches(act_lengths, draw)]
+        for turn in draw.permutation(len(batches)):
+            is_whole, some = batches[turn]
             factor = (1 + np.cos(np.pi * min(step / n_steps, 1))) / 2 * min(1, (step + 1) / _N_WARM)
             for group in optimiser.param_groups:
                 group["lr"] = group["most"] * factor
-            likely = functional.log_softmax(net(*lower[[places[k] for k in some]]), 1)
-            mine = wanted[some]
-            together = -(mine * likely).sum(1)
-            one_of = -torch.logsumexp(likely.masked_fill(mine == 0, -1e9), 1)
-            loss = (torch.where(shared[some], together, one_of) * weight[some]).mean()
+            if is_whole:
+                likely = functional.log_softmax(net(*lower[[places[k] for k in some]]), 1)
+                mine = wanted[some]
+                together = -(mine * likely).sum(1)
+                one_of = -torch.logsumexp(likely.masked_fill(mine == 0, -1e9), 1)
+                loss = (torch.where(shared[some], together, one_of) * weight[some]).mean()
+            else:
+                loss = _loss_of_marks(net, known, some)
             optimiser.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(net.parameters(), 1.0)
@@ -158,8 +207,42 @@ def taught(rows: Sequence[Row], lower: Lower, places: Sequence[int], outputs: Se
             if step % 100 == 0:
                 passed_s = time.perf_counter() - started
                 print(f"step {step} of {n_steps}, loss {loss.item():.3f}, {passed_s:.0f} s", file=sys.stderr)
-    said = np.hstack([net.head.weight.detach().numpy(), net.head.bias.detach().numpy()[:, None]]) * _SHARPNESS
-    return Taught(net.encoder.adapter(), dict(zip(outputs, said.astype(np.float32))))
+    names = [*outputs, *(MARKS if acts else ())]
+    return Taught(net.encoder.adapter(), dict(zip(names, _rows_of(net))))
+
+
+def _loss_of_marks(net: Upper, known: ActRows, some: Sequence[int]) -> Tensor:
+    """Return how far the marks of some requests are from what is known of them, by request."""
+    states, is_there = known.lower[some]
+    said = net.marks(net.encoder(states, is_there))
+    mine = torch.cat([said[row, known.tokens[k]] for row, k in enumerate(some)])
+    right = torch.cat([known.marks[k] for k in some])
+    lost = functional.binary_cross_entropy_with_logits(mine, right.clamp(min=0).float(), reduction="none")
+    return ((lost * (right != UNKNOWN)).sum(0) * torch.tensor([1.0, _ASIDE_WEIGHT])).sum() / len(some)
+
+
+def _rows_of(net: Upper) -> Array:
+    """Return the weights and, last, the bias of each output and mark, shape [outputs + 2, 385]."""
+    heads = [(net.head, _SHARPNESS), (net.marks, 1.0)]
+    rows = [torch.hstack([head.weight, head.bias[:, None]]).detach() * sharpness for head, sharpness in heads]
+    return np.asarray(torch.vstack(rows).numpy(), dtype=np.float32)
+
+
+def acts_to_learn(demonstrations: Sequence[Demonstration], asked: Sequence[RealRequest]) -> list[LabelledActs]:
+    """Return requests whose acts are known: demonstrations', some of what real people `asked`, and joined ones.
+
+    What nobody serves is joined to nothing: "remind me to buy milk and call Anna" is one wish.
+    """
+    told = [one for demonstration in demonstrations if (one := labelled(demonstration)) is not None]
+    draw = np.random.default_rng(SEED)
+    chosen = draw.choice(len(asked), min(_N_REAL, len(asked)), replace=False)
+    real = [one_act(asked[place].text) for place in chosen]
+    served = [one_act(asked[place].text) for place in chosen if asked[place].kind == "tool"]
+    asides = [one.aside for one in told if one.aside] + [text for _, text in asides_to_learn()]
+    short = [one for one in told if one.n_acts == 1 and not one.aside] + served
+    made = joined(short, asides, _N_JOINED, SEED) if asides and len(short) > 1 else []
+    several = [one for one in told if one.n_acts > 1]
+    return [*told, *several, *several, *real, *made]
 
 
 def _batches(lengths: Sequence[int], draw: np.random.Generator) -> Iterator[list[int]]:
@@ -181,13 +264,15 @@ def main() -> None:
     started = time.process_time()
     asked = requests_to_learn(())
     again = asked_rows(typed for _, typed in mistyped(asked))
-    rows = [*taught_rows(shipped_demonstrations()), *asked_rows(asked), *again]
-    print(f"reading {len(rows):,} requests …", file=sys.stderr)
-    found = taught(rows, Lower([row.form for row in rows]), range(len(rows)), outputs_of(rows))
+    rows = [*rows_shown(), *asked_rows(asked), *again]
+    acts = acts_to_learn([*shipped_demonstrations(), *people_to_learn()], asked)
+    print(f"reading {len(rows):,} requests, the acts of {len(acts):,} …", file=sys.stderr)
+    found = taught(rows, Lower([row.form for row in rows]), range(len(rows)), outputs_of(rows), acts)
     chosen.out.write_bytes(found.packed())
     about = {
         "outputs": outputs_of(rows),
         "n_rows": len(rows),
+        "n_acts": len(acts),
         "rank": RANK,
         "layers": [*_LAYERS],
         "epochs": _N_EPOCHS,

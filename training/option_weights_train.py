@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 from hearth.agent import shipped_demonstrations
 from hearth.language.reading import Utterance
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.models.intent_classifier import IntentClassifier
+from hearth.models.intent_classifier import IntentClassifier, MarkedToken
+from hearth.planning.arguments.alignment import explain
 from hearth.planning.ranking.heads.request_sketch import drawn_cosines
 from hearth.planning.ranking.heads.tool_heads import NOTHING, PROBE, HeadPrior
 from hearth.planning.retrieval.option_odds import ALIKE, READINGS, OptionOdds
@@ -40,6 +41,7 @@ from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
 from hearth.types import Context, Demonstration, Plan, ToolSpec
 from hearth_bench.data.request_corpus import RealRequest, is_held_out
+from training.act_labels import pieces_of
 from training.intent_classifier_train import Lower, taught
 from training.tool_heads_train import (
     Row,
@@ -48,8 +50,9 @@ from training.tool_heads_train import (
     fitted,
     mistyped,
     outputs_of,
+    people_to_learn,
     requests_to_learn,
-    taught_rows,
+    rows_shown,
 )
 
 PARTS = ((1, 2), (3, 4), (5, 6))
@@ -116,14 +119,16 @@ def cases_of(lot: int) -> list[Case]:
     parts = PARTS[lot]
     specs, encoder = load_tools(None).specs, MiniLMEncoder.open()
     asked = requests_to_learn(())
-    shown = list(shipped_demonstrations())
-    heads = Heads(encoder, shown, asked)
-    hidden = frozenset(d.id for d in shown if _lot(d.id) == lot)
+    shown, people = list(shipped_demonstrations()), people_to_learn()
+    heads = Heads(encoder, asked)
+    hidden = frozenset(d.id for d in (*shown, *people) if _lot(d.id) == lot)
     with tempfile.TemporaryDirectory() as folder:
         classifier = heads.classifier_without(parts, hidden, Path(folder))
         planner = RecallPlanner(encoder, prior=heads.without(parts, hidden), classifier=classifier)
         planner.add(d for d in shown if d.id not in hidden)
-        cases = [_shown(planner, d, specs, _DEMONSTRATION_WEIGHT) for d in shown if d.id in hidden]
+        unseen = [d for d in (*shown, *people) if d.id in hidden]
+        acts = [piece for d in unseen if len(explain(d)) == 1 for piece in pieces_of(d) if piece.plan.steps]
+        cases = [_shown(planner, d, specs, _DEMONSTRATION_WEIGHT) for d in (*unseen, *acts)]
         print(f"lot {lot}: {len(cases):,} requests read", file=sys.stderr)
         planner.add(d for d in shown if d.id in hidden)
         some = [one for one in asked if any(is_held_out(one, part) for part in parts)][::_EVERY_REAL]
@@ -153,12 +158,15 @@ class _BeforeNewTools(IntentClassifier):
         found: NDArray[np.float32] = self._whole.scores(texts)[:, self._kept]
         return found
 
+    def marked(self, text: str) -> tuple[MarkedToken, ...]:
+        return self._whole.marked(text)
+
 
 class Heads:
     """Heads solved without some of what was said, from features that are made once."""
 
-    def __init__(self, encoder: MiniLMEncoder, shown: Sequence[Demonstration], asked: Sequence[RealRequest]) -> None:
-        taught, again = taught_rows(shown), mistyped(asked)
+    def __init__(self, encoder: MiniLMEncoder, asked: Sequence[RealRequest]) -> None:
+        taught, again = rows_shown(), mistyped(asked)
         self._rows: list[Row] = [*taught, *asked_rows(asked), *asked_rows(typed for _, typed in again)]
         self._tenths = [0] * len(taught) + [_tenth_of(one) for one in (*asked, *(one for one, _ in again))]
         self._outputs = outputs_of(self._rows)
@@ -187,7 +195,7 @@ class Heads:
         rows = list(enumerate(zip(self._rows, self._tenths)))
         kept = [k for k, (row, tenth) in rows if tenth not in parts and row.id not in hidden]
         seen = [self._rows[k] for k in kept]
-        return taught(seen, Lower([row.form for row in seen]), range(len(kept)), self._outputs).opened(cache)
+        return taught(seen, Lower([row.form for row in seen]), range(len(kept)), self._outputs, ()).opened(cache)
 
 
 def _tenth_of(one: RealRequest) -> int:

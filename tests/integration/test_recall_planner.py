@@ -645,3 +645,45 @@ def test_of_a_hundred_deeds_none_is_done_alone(shipped: RecallPlanner) -> None:
 def test_what_is_to_be_changed_is_not_over(shipped: RecallPlanner, text: str, start: str) -> None:
     found = steps(plan(shipped, text))
     assert [str(arguments["start"])[:16] for _, arguments in found if "start" in arguments][-1] == start
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("rename the lab session to chem prac", {"title": "chem prac"}),
+        ("scrimmage got flipped to Jenks East, change where it's at", {"place": "Jenks East"}),
+        ("change my dentist appointment", {}),
+    ],
+)
+@pytest.mark.companions
+def test_nothing_is_changed_to_nothing(shipped: RecallPlanner, text: str, wanted: dict[str, Argument]) -> None:
+    changed = [given for tool, given in steps(plan(shipped, text)) if tool == "change_event"]
+    assert [{name: value for name, value in given.items() if name != "event"} for given in changed] == (
+        [wanted] if wanted else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("the piano tuner's a day later, he was Monday and now it's Tuesday", "2026-11-24T00:00:00+01:00"),
+        ("move the piano tuner to Tuesday at 9", "2026-11-24T09:00:00+01:00"),
+    ],
+)
+@pytest.mark.companions
+def test_what_is_moved_to_a_day_keeps_its_hour(shipped: RecallPlanner, text: str, start: str) -> None:
+    assert [given["start"] for tool, given in steps(plan(shipped, text)) if tool == "move_event"] == [start]
+
+
+@pytest.mark.companions
+def test_acts_that_no_rule_cuts_are_done_one_by_one(shipped: RecallPlanner) -> None:
+    found = steps(plan(shipped, "heating on n add oat milk to the shopping list"))
+    assert [tool for tool, _ in found] == ["turn_on", "add_to_list"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_done"), [("delete scary.txt", True), ("gimme scary.txt its my horror story", False)]
+)
+@pytest.mark.companions
+def test_what_takes_away_has_to_be_surer(shipped: RecallPlanner, text: str, is_done: bool) -> None:
+    assert ("delete_file" in [tool for tool, _ in steps(plan(shipped, text))]) == is_done

@@ -267,7 +267,7 @@ LAST = ("rent reminder for the 31st, the landlord is strict this year", "rent", 
         (IN_A_BIT, MONDAY + dt.timedelta(hours=2), None),
         (PILLS, MONDAY + dt.timedelta(days=1), "2026-11-17T20:00:00+01:00"),
         (PILLS, MONDAY + dt.timedelta(days=1, hours=12), None),  # eight o'clock is over
-        (LAST, MONDAY + dt.timedelta(days=15), None),
+        (LAST, MONDAY + dt.timedelta(days=15), "2026-12-31T09:00:00+01:00"),  # December has one: what is said counts
     ],
 )
 def test_a_moment_that_was_not_said_goes_with_what_was_or_is_not_guessed(

@@ -1,11 +1,19 @@
-"""Moves steps between plans with their references."""
+"""Moves steps between plans with their references, and tells those after which something is gone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hearth.types import Argument, Ref, Step
+from hearth.types import Argument, Ref, Step, ToolSpec
+
+_TAKING_AWAY = frozenset({"delete", "cancel", "remove", "complete", "unlock", "open"})
+"""First words of tools after which something is gone, or stands open."""
+
+
+def is_taking_away(step: Step, tools: Mapping[str, ToolSpec]) -> bool:
+    """Return whether something is gone after a step, or stands open."""
+    return tools[step.tool].effect != "none" and step.tool.partition("_")[0] in _TAKING_AWAY
 
 
 def shifted(steps: Sequence[Step], by: int) -> list[Step]:

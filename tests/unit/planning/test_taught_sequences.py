@@ -46,8 +46,9 @@ def tools_of(planner: RecallPlanner, text: str) -> tuple[str, ...]:
 
 
 def ranked(planner: RecallPlanner, text: str) -> Sequence[Candidate]:
-    units, forms = planner._units(Utterance.of(Request(text, FIXED_NOW), Context()))
-    return planner._own_sequences(planner._as_said(units, forms), planner._offers(TOOLS)).likely
+    said = Utterance.of(Request(text, FIXED_NOW), Context())
+    units, _ = planner._units(said, (said.acts,))
+    return planner._own_sequences(planner._as_said(units, planner._forms(units)), planner._offers(TOOLS)).likely
 
 
 @pytest.fixture(scope="module")

@@ -167,7 +167,7 @@ def _end_of_sentence(
     if index > begin and _is_new_line(text, said, index) and not _inside(in_slot, index):
         return index, index if in_slot[index] is not None else _past_bullet(said, index)
     if index > begin and _ends_with_dot(text, said, in_slot, index):
-        return index, _past_joining(said, index)
+        return index, past_joining(said, index)
     is_mark = in_slot[index] is None and said[index].low in _ENDS
     if is_mark and (index == 0 or said[index - 1].low not in _ENDS):
         return _sentence_end(text, said, index)
@@ -227,10 +227,10 @@ def _sentence_end(text: str, said: Sequence[Token], index: int) -> tuple[int, in
         return None
     if said[index].low == "." and index and (said[index - 1].low in _SHORTENED or len(said[index - 1].low) == 1):
         return None
-    return after, _past_joining(said, after)
+    return after, past_joining(said, after)
 
 
-def _past_joining(said: Sequence[Token], index: int) -> int:
+def past_joining(said: Sequence[Token], index: int) -> int:
     """Return the index after the connecting words that begin a clause: "and then", "also", "after that,"."""
     start = index
     while index < len(said) and index - start < 9:
@@ -293,7 +293,7 @@ def _joint(
 
 def _past_connectors(said: Sequence[Token], in_slot: Sequence[Slot | None], index: int) -> int:
     """Return the index after the connecting words; `index` itself where there are none, or a value holds one."""
-    after = _past_joining(said, index)
+    after = past_joining(said, index)
     return index if any(slot is not None for slot in in_slot[index:after]) else after
 
 

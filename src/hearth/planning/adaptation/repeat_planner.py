@@ -171,7 +171,7 @@ def does_the_opposite(
     for one, _ in near:
         taught = set(_telling(one.request))
         is_close = len(taught & said) >= _CLOSE * max(len(taught), len(said), 1)
-        if is_close and done == [(step.tool, dict(step.arguments)) for step in one.plan.steps]:
+        if is_close and all((step.tool, dict(step.arguments)) in done for step in one.plan.steps):
             return _is_turned(one.request, request.text)
     return False
 

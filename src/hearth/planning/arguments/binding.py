@@ -73,6 +73,8 @@ _END_NAMES = frozenset({"end", "until", "to", "before", "due", "finish"})
 _START_NAMES = frozenset({"start", "from", "since", "after", "begin"})
 
 _W_EDGE, _W_USED = 0.8, 2.0
+_NEEDED = 2.0
+"""How much surer an argument is of its words where it, or another like it, has to be given."""
 _SLOT_BAR = -3.0
 """Least log-odds of an optional value; a less likely one is left out."""
 _SHARED_SLOT = 4.0
@@ -239,6 +241,7 @@ def bind(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec])
             continue
         _fill_slot(index, steps[index].tool, parameter, filling, manners)
     _fill_texts(steps, texts, filling, manners)
+    _fill_bare_changes(steps, texts, filling, tools, manners)
     _fill_writers(steps, filling, tools)
     _fill_unread(steps, filling, tools)
     _fill_beside_results(steps, filling, tools)
@@ -268,6 +271,12 @@ def _is_moment(slot: Slot) -> bool:
         return False
     start, end = (dt.datetime.fromisoformat(str(views[name])) for name in ("start", "end"))
     return end - start == dt.timedelta(minutes=1)
+
+
+def _is_whole_day(slot: Slot) -> bool:
+    """Return whether a day is said, and no hour or part of it."""
+    start, end = (str(slot.views.get(name, "")) for name in ("start", "end"))
+    return "date" in slot.views and "T00:00:00" in start and "T00:00:00" in end and start[:10] < end[:10]
 
 
 _MAILS = frozenset(listed("mail mails email emails e-mail e-mails message messages"))
@@ -614,6 +623,8 @@ def _converted(token: Token, view: str, parameter: Parameter) -> Plain:
     if token.slot is None or token.slot.is_ambiguous:
         return None
     value = token.slot.views.get(view)
+    if view == "datetime" and parameter.name in _START_NAMES and _is_whole_day(token.slot):
+        value = token.slot.views["start"]  # of what begins on a day, the hour is not said
     kind = canonical(parameter.type)
     kind = kind[5:-1] if kind.startswith("list[") else kind
     if kind == "date" and isinstance(value, str):
@@ -662,32 +673,62 @@ def _fill_unsaid(index: int, tool: str, parameter: Parameter, filling: _Filling,
 
 
 def _fill_texts(steps: Sequence[LessonStep], texts: Sequence[Wanted], filling: _Filling, manners: Manners) -> None:
-    tokens, text = filling.unit.tokens, filling.unit.text
     for one, stretch in zip(texts, best_stretches(texts, filling.unit.reading, filling.taken)):
-        place = (one.step, one.parameter.name)
-        manner = manners.of(one.tool, one.parameter.name)
         is_empty = stretch is not None and one.parameter.is_required and _says_nothing(one, stretch, filling)
         if stretch is None or is_empty or _names_nobody(one, stretch, filling):
-            _fill_unsaid(one.step, one.tool, one.parameter, filling, manner)
-            continue
-        filling.scores.append(stretch.score)
-        filling.take(one.step, range(stretch.first, stretch.last))
-        filling.named |= set(range(stretch.first, stretch.last)) if one.is_name else set()
-        view = _text_view(filling, stretch, manner)
-        if view is not None:
-            filling.values[place] = view
-        elif one.is_list:
-            filling.values[place] = list(split_items(tokens, stretch.first, stretch.last, text, by_name=one.is_name))
-        elif steps[one.step].is_many and stretch.last - stretch.first == 1:
-            named = _run(filling, stretch.first)
-            filling.take(one.step, named)
-            filling.named |= set(named) if one.is_name else set()
-            filling.runs[one.step] = [said_text(tokens, p, p + 1, text) for p in named]
-            filling.values[place] = filling.runs[one.step][0]
+            _fill_unsaid(one.step, one.tool, one.parameter, filling, manners.of(one.tool, one.parameter.name))
         else:
-            by_name = one.is_name or one.parameter.name in _NAMES_OF_PEOPLE
-            last = _with_companion(filling, one, stretch)
-            filling.values[place] = said_text(tokens, stretch.first, last, text, by_name=by_name)
+            _fill_text(steps[one.step], one, stretch, filling, manners)
+
+
+def _fill_text(step: LessonStep, one: Wanted, stretch: Stretch, filling: _Filling, manners: Manners) -> None:
+    tokens, text = filling.unit.tokens, filling.unit.text
+    place = (one.step, one.parameter.name)
+    filling.scores.append(stretch.score)
+    filling.take(one.step, range(stretch.first, stretch.last))
+    filling.named |= set(range(stretch.first, stretch.last)) if one.is_name else set()
+    view = _text_view(filling, stretch, manners.of(one.tool, one.parameter.name))
+    if view is not None:
+        filling.values[place] = view
+    elif one.is_list:
+        filling.values[place] = list(split_items(tokens, stretch.first, stretch.last, text, by_name=one.is_name))
+    elif step.is_many and stretch.last - stretch.first == 1:
+        named = _run(filling, stretch.first)
+        filling.take(one.step, named)
+        filling.named |= set(named) if one.is_name else set()
+        filling.runs[one.step] = [said_text(tokens, p, p + 1, text) for p in named]
+        filling.values[place] = filling.runs[one.step][0]
+    else:
+        by_name = one.is_name or one.parameter.name in _NAMES_OF_PEOPLE
+        last = _with_companion(filling, one, stretch)
+        filling.values[place] = said_text(tokens, stretch.first, last, text, by_name=by_name)
+
+
+def _fill_bare_changes(
+    steps: Sequence[LessonStep],
+    texts: Sequence[Wanted],
+    filling: _Filling,
+    tools: Mapping[str, ToolSpec],
+    manners: Manners,
+) -> None:
+    """Give a change, of which nothing was found but what is to be changed, the likeliest of its texts among the words
+    that no step took; one that is always told something and is told nothing lacks it."""
+    for index, step in enumerate(steps):
+        n_given = sum(place == index for place, _ in (*filling.values, *((o.step, "") for o in filling.openings)))
+        lacks = any(tool == step.tool for tool, _ in filling.missing)
+        if n_given > 1 or lacks or tools[step.tool].effect == "none" or not manners.is_always_told(step.tool):
+            continue
+        taken = {place: {index} for place, steps_there in filling.taken.items() if steps_there}
+        needed = [
+            replace(one, parameter=replace(one.parameter, is_required=True)) for one in texts if one.step == index
+        ]
+        found = [(one, best_stretches([one], filling.unit.reading, taken)[0]) for one in needed]
+        said = [(one, stretch) for one, stretch in found if stretch and not _says_nothing(one, stretch, filling)]
+        if said:
+            one, stretch = max(said, key=lambda pair: pair[1].score)
+            _fill_text(step, one, replace(stretch, score=stretch.score + _NEEDED), filling, manners)
+        elif needed:
+            filling.missing.append((step.tool, needed[0].parameter.name))
 
 
 def _says_nothing(wanted: Wanted, stretch: Stretch, filling: _Filling) -> bool:

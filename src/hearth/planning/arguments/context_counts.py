@@ -51,6 +51,8 @@ _QUOTED_RATE = 0.9
 _DOUBT = 2.0
 HIDDEN = "something"
 """Placeholder for words of an argument."""
+_LEAST_TOLD = 10
+"""Steps of a tool from which on it is known what it is always given."""
 _SIGN_WEIGHT = 0.7
 """Weight of a sign, below 1 because words of a request are not independent."""
 _N_SIGNS = 2
@@ -213,10 +215,13 @@ class _ToolManner:
     parameters: dict[str, Manner] = field(default_factory=dict)
     frame: Counter[str] = field(default_factory=Counter)
     """Number of requests in which a word stood outside all arguments."""
+    n_bare: int = 0
+    """Number of steps that were given no more than one thing."""
 
     def count(self, lesson: Lesson, step: LessonStep) -> None:
         words, places = lesson.words, _without_taken(lesson, step)
         self.occurred.n_steps += 1
+        self.n_bare += len(step.sources) < 2
         self.occurred.signs.update(signs_of(words))
         self.occurred.count_places(places)
         for name, source in step.sources.items():
@@ -324,6 +329,11 @@ class Manners:
     def of(self, tool: str, name: str) -> Manner | None:
         """Return the counts of one parameter; None when no lesson has the tool or gave the parameter."""
         return self._of_tool(tool).parameters.get(name)
+
+    def is_always_told(self, tool: str) -> bool:
+        """Return whether every step with `tool` was given two things at least: what is changed, and to what."""
+        found = self._of_tool(tool)
+        return not found.n_bare and found.occurred.n_steps >= _LEAST_TOLD
 
     def frame(self, tool: str) -> Counter[str]:
         """Return the words that requests for `tool` use, without arguments."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import functools
 import hashlib
 import itertools
 import json
@@ -475,12 +476,19 @@ class Remembered:
         if self._heads is None:
             prior = self._prior or self._joined_heads() or shipped_prior()
             is_fit = prior is not None and prior.fits(self._encoder)
-            classifier = self._classifier or shipped_classifier() if is_fit else None
+            classifier = self.classifier if is_fit else None
             if prior is not None and is_fit and classifier is None:  # a damaged one: the weights speak alone
                 prior = replace(prior, weights=prior.weights / (1 - CLASSIFIER_SHARE))
             self._heads = ToolHeads(self._encoder.dim, prior if is_fit else None, classifier)
             self._teach(range(len(self.rows)))
         return self._heads
+
+    @functools.cached_property
+    def classifier(self) -> IntentClassifier | None:
+        """What is known of intents before anything is taught here; None with another encoder than it was made with."""
+        prior = shipped_prior()
+        is_fit = prior is not None and prior.fits(self._encoder)
+        return self._classifier or shipped_classifier() if is_fit else None
 
     def _joined_heads(self) -> HeadPrior | None:
         """Return the heads of the prior that the home took, if it has one."""

@@ -131,21 +131,31 @@ class Proposal:
         self,
         ballot: Ballot,
         units: Sequence[Unit],
+        rows: Sequence[int],
         offered: Offered,
         manners: Manners,
         sequences: OwnSequences = NO_SEQUENCES,
+        *,
+        is_cut_by_rule: bool = False,
     ) -> None:
-        """Keep the parts; `units`: the whole request first, then its clauses when there are several."""
+        """Keep the parts; `units`: the whole request first, then its acts when there are several.
+
+        Args:
+            rows: Row of each unit in the ballot.
+            is_cut_by_rule: Whether the rules find several acts, whatever the units are.
+        """
         self._sequences = sequences
+        self._is_cut_by_rule = is_cut_by_rule
         self._ballot = ballot
         self._units = units
+        self._rows = rows
         self._tools = offered.tools
         self._manners = manners
 
     def parts(self) -> list[Part]:
         """Return one part for a single clause; else one per clause, or one for all if such a request was taught."""
         if len(self._units) == 1:
-            return [self._part(0, self.ranked(0))]
+            return [self._part(0, self.ranked(0, is_long=None if self._is_cut_by_rule else False))]
         by_clause: list[Part] = []
         steps: list[Step] = []
         gain = 0.0
@@ -155,7 +165,7 @@ class Proposal:
             by_clause.append(part)
             steps += shifted(part.steps, len(steps))
             gain += _gain(ranked) / (len(self._units) - 1)
-        ranked = self.ranked(0, is_long=True)
+        ranked = self.ranked(0, is_long=True if len(by_clause) > 1 else None)
         whole = self._part(0, ranked)
         if self._sequences.has_any(ranked[0].tools) and self._outweighs(whole, by_clause):
             return [whole]
@@ -207,9 +217,11 @@ class Proposal:
 
     # ── Options ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def ranked(self, unit: int, *, is_long: bool = False, earlier: Sequence[Step] = ()) -> list[Option]:
+    def ranked(self, unit: int, *, is_long: bool | None = False, earlier: Sequence[Step] = ()) -> list[Option]:
         """Return ways to serve one unit, best first; refusing is always among them."""
-        candidates = self._ballot.candidates(unit, self._units[unit].words, is_long=is_long, may_refer=bool(earlier))
+        candidates = self._ballot.candidates(
+            self._rows[unit], self._units[unit].words, is_long=is_long, may_refer=bool(earlier)
+        )
         worth = [shipped_odds().of(_support(candidate)) for candidate in candidates]
         options = [
             option

@@ -106,21 +106,26 @@ class Ballot:
         self._examples = offered.example_forms @ forms.T
         self._texts = offered.forms @ forms.T
         self._meant = remembered.meant(said)
+        self.said = said
 
-    def candidates(self, unit: int, words: tuple[str, ...], *, is_long: bool, may_refer: bool) -> list[Candidate]:
+    def candidates(
+        self, unit: int, words: tuple[str, ...], *, is_long: bool | None, may_refer: bool
+    ) -> list[Candidate]:
         """Return the best ways to serve one unit, best first; one of them may be to refuse.
 
         Args:
             unit: Row of the forms.
             words: Words of the unit's form.
-            is_long: True for a whole request of several clauses: only such requests vote.
+            is_long: True for a whole request of several clauses: only such requests vote; None where it is said that
+                clauses are one act: any vote.
             may_refer: Results of earlier clauses may be used.
         """
         rows = self._remembered.rows
         likeness = np.where(self._usable, self._demonstrations[:, unit], -1.0)
         if not may_refer:
             likeness = np.where(self._remembered.refers, -1.0, likeness)
-        likeness = np.where((self._remembered.is_long == is_long) | (likeness > _SAME), likeness, -1.0)
+        if is_long is not None:
+            likeness = np.where((self._remembered.is_long == is_long) | (likeness > _SAME), likeness, -1.0)
         near = _largest(likeness, N_NEIGHBOURS)
         examples = self._examples[:, unit]
         near_examples = _largest(np.where(examples > _SAME, examples, -1.0) if is_long else examples, N_NEIGHBOURS)
@@ -138,7 +143,7 @@ class Ballot:
     def _tallied(
         self,
         unit: int,
-        is_long: bool,
+        is_long: bool | None,
         same: Sequence[int],
         votes: Sequence[tuple[tuple[float, int, int], float]],
         likeness: NDArray[np.float32],

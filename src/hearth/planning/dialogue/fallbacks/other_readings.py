@@ -16,13 +16,11 @@ from hearth.language.text.thesaurus import KNOWN_WORDS
 from hearth.language.text.tokens import Slot, Token, tokens
 from hearth.language.text.word_match import stem, stems
 from hearth.planning.arguments.alignment import FUNCTION_WORDS
-from hearth.planning.plan_steps import shifted
+from hearth.planning.plan_steps import is_taking_away, shifted
 from hearth.types import Argument, Plan, Ref, Refusal, Request, Step, ToolSpec
 
 _NAMING = frozenset({"query", "name", "sender"})
 """Parameters of look-ups that hold what a thing is called."""
-_TAKING_AWAY = frozenset({"delete", "cancel", "remove", "complete", "unlock", "open"})
-"""First words of tools after which something is gone, or stands open."""
 _OF_MEMORY = frozenset({"search_memory", "find_answer"})
 """What the owner's things are asked by is `memory_fallback`'s to take."""
 
@@ -94,8 +92,7 @@ def _texts(value: Argument) -> list[str]:
 
 def takes_away(plan: Plan, tools: Mapping[str, ToolSpec]) -> bool:
     """Return whether a plan takes something away or opens it: such a reading has to name the whole of it."""
-    changing = (step.tool for step in plan.steps if tools[step.tool].effect != "none")
-    return any(tool.partition("_")[0] in _TAKING_AWAY for tool in changing)
+    return any(is_taking_away(step, tools) for step in plan.steps)
 
 
 def may_restore(done: Plan, plan: Plan, tools: Mapping[str, ToolSpec]) -> bool:

@@ -169,6 +169,11 @@ class Said:
     words: Sequence[Sequence[str]]
     """Per form the words in lower case, values as `<kind>`."""
 
+    def of(self, places: Sequence[int]) -> Said:
+        """Return some of them."""
+        chosen = list(places)
+        return Said([self.forms[k] for k in chosen], self.vectors[chosen], [self.words[k] for k in chosen])
+
 
 @dataclass(frozen=True, slots=True)
 class _Taught:

@@ -1,0 +1,121 @@
+"""Cuts a request into its acts where the classifier of intents marks that one begins, and drops what wishes nothing.
+
+What the rules of `language.acts.clauses` cut is cut here as well unless the marks speak against it; they stand alone
+behind the words that are marked, and without a classifier.
+Not covered: two things under one verb ("turn off the lamp and the heater"): they are one act with two things.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from hearth.language.acts.clauses import past_joining
+from hearth.language.reading import Utterance
+from hearth.language.text.tokens import Clause, Slot, Token, listed
+from hearth.models.intent_classifier import IntentClassifier, MarkedToken
+from hearth.planning.arguments.alignment import FUNCTION_WORDS
+from hearth.planning.retrieval.plan_assembly import is_later
+
+_BEGINS, _BEGINS_BY_RULE = 0.5, 0.1
+"""Least chance that an act begins at a word: at any, and at one where a rule says so."""
+_IS_ASIDE = 0.5
+"""Mean chance of its words above which a piece belongs to no act, unless it holds a value that is no part of today."""
+_MARKS = frozenset(",;.!:-–—")
+_LEADING = frozenset(listed("so oh +"))
+"""Words before an act that join it to the one before, beside those of the rules."""
+_WITH_A_TIME = FUNCTION_WORDS | {"then", "please", "instead", "again", "only", "just", "sharp"}
+"""Words that say nothing of what is to be done at a time."""
+
+
+def acts_of(said: Utterance, classifier: IntentClassifier | None) -> tuple[Clause, ...]:
+    """Return the acts of a request, in order; at least one where it has any words. Takes time linear in its length."""
+    marked = classifier.marked(said.text) if classifier is not None else ()
+    if len(said.tokens) < 2 or not marked:
+        return said.acts
+    marks = {mark.start: mark for mark in reversed(marked)}
+    unmarked = MarkedToken(0, 0.0, 0.0)
+    chances = [marks.get(token.start, unmarked) for token in said.tokens]
+    by_rule = _places_by_rule(said, chances, marked[-1].start)
+    in_value = _in_value(said)
+    cuts = [
+        place
+        for place, chance in enumerate(chances)
+        if place
+        and (in_value[place] is None or in_value[place] is not in_value[place - 1])
+        and chance.begins > by_rule.get(place, _BEGINS)
+    ]
+    wishes: list[Clause] = []
+    others: list[Clause] = []
+    for first, last in pairwise([0, *cuts, len(said.tokens)]):
+        piece = _clause(said, in_value, first, last)
+        if piece is None:
+            continue
+        if wishes and _says_only_when(said, in_value, first, last):
+            wishes[-1] = _up_to(said, wishes[-1], piece)
+            continue
+        is_aside = np.mean([chance.is_aside for chance in chances[first:last]]) > _IS_ASIDE
+        holds_value = any(slot.kind != "time" or is_later(slot) for slot in piece.slots)  # "today" is said of anything
+        (others if is_aside and not holds_value else wishes).append(piece)
+    return tuple(wishes or others)
+
+
+def _says_only_when(said: Utterance, in_value: Sequence[Slot | None], first: int, last: int) -> bool:
+    """Return whether tokens say a time and nothing else: "and then, at six" tells when to do what was said before."""
+    values = [slot for slot in in_value[first:last] if slot is not None]
+    others = [token for token, slot in zip(said.tokens[first:last], in_value[first:last]) if slot is None]
+    is_time = bool(values) and all(slot.kind == "time" for slot in values)
+    return is_time and all(_is_mark(token) or token.low in _WITH_A_TIME for token in others)
+
+
+def _up_to(said: Utterance, one: Clause, last: Clause) -> Clause:
+    return Clause(one.start, last.end, said.text[one.start : last.end], (*one.slots, *last.slots))
+
+
+def _in_value(said: Utterance) -> list[Slot | None]:
+    """Return, for each token, the value it is of."""
+    values: list[Slot | None] = []
+    slots, place = said.slots, 0
+    for token in said.tokens:
+        while place < len(slots) and slots[place].end <= token.start:
+            place += 1
+        values.append(slots[place] if place < len(slots) and slots[place].start < token.end else None)
+    return values
+
+
+def _places_by_rule(said: Utterance, chances: list[MarkedToken], last_marked: int) -> dict[int, float]:
+    """Return the places where the rules cut, each with the chance above which that stands."""
+    starts = [token.start for token in said.tokens]
+    found = {}
+    for one, after in pairwise(said.acts):
+        between = range(bisect_left(starts, one.end), bisect_right(starts, after.start))
+        if between:
+            place = max(between, key=lambda k: (chances[k].begins, -k))
+            found[place] = _BEGINS_BY_RULE if after.start <= last_marked else -1.0
+    return found
+
+
+def _clause(said: Utterance, in_value: Sequence[Slot | None], first: int, last: int) -> Clause | None:
+    """Return the piece from one token up to another, without the marks and joining words at its ends."""
+    tokens = said.tokens
+    while last > first and tokens[last - 1].low in _MARKS and in_value[last - 1] is None:
+        last -= 1
+    while first < last and in_value[first] is None:
+        after = min(past_joining(tokens, first), last)
+        if after == first and (tokens[first].low in _MARKS or tokens[first].low in _LEADING):
+            after += 1
+        if after in (first, last):
+            break
+        first = after
+    if first == last or all(_is_mark(token) for token in tokens[first:last]):
+        return None
+    start, end = tokens[first].start, tokens[last - 1].end
+    slots = dict.fromkeys(slot for slot in in_value[first:last] if slot is not None and slot.start >= start)
+    return Clause(start, end, said.text[start:end], tuple(slots))
+
+
+def _is_mark(token: Token) -> bool:
+    return token.kind == "mark"
