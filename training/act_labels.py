@@ -26,7 +26,7 @@ WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]|_+")
 _PAUSES, _ENDS = frozenset(".,;!?:-–—"), frozenset(".?!;")
 _TELLS_NOTHING = frozenset(listed("the a my it that this look find say of for to in on her him them his video from"))
 """Words that do not show where in a request a step's text stands."""
-_MOST_WORDS, _MOST_JOINED = 60, 22
+_MOST_WORDS, _MOST_JOINED, _MOST_TOGETHER = 60, 22, 3
 _NEAR = 2
 """Words between two acts that belong to the second; of more it is not known which are whose."""
 _JOINING = re.compile(r"^(?:(?:and|n|then|also|so|oh|plus|but)\b|[&,;.:\s-])+", re.IGNORECASE)
@@ -142,9 +142,13 @@ def joined(singles: Sequence[LabelledActs], asides: Sequence[str], n: int, seed:
     """Return `n` requests made of two or three of `singles` and, of every third, something that wishes nothing."""
     draw = np.random.default_rng(seed)
     short = [one.text for one in singles if len(one.words) <= _MOST_JOINED]
+    if len(short) < _MOST_TOGETHER:
+        return []
     found: list[LabelledActs] = []
     while len(found) < n:
-        pieces = [(short[k], 0) for k in draw.choice(len(short), 2 if draw.random() < 0.7 else 3, replace=False)]
+        pieces = [
+            (short[k], 0) for k in draw.choice(len(short), 2 if draw.random() < 0.7 else _MOST_TOGETHER, replace=False)
+        ]
         if draw.random() < 0.25:
             pieces.insert(0, (asides[int(draw.integers(len(asides)))], 1))
         if draw.random() < 0.12:

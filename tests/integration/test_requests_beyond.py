@@ -96,7 +96,7 @@ def test_mails_without_a_sender_are_from_everybody(agent: Agent, text: str) -> N
         ("turn the volume of the radio up by 5 percent", ["set_volume"], {"change": "up_by"}),
         ("turn the temperature down 2 degrees", ["set_temperature"], {"temperature": 2, "change": "down_by"}),
         ("turn the tv down, the kids are asleep", ["set_volume"], {"change": "down_by"}),
-        ("did I forward the menu to mum", ["search_memory"], {}),
+        ("did I forward the menu to mum", ["find_answer"], {}),
         ("what day is the 12th of december", ["time_until"], {"date": "2026-12-12"}),
         ("i park at the back, remember that", ["remember"], {"text": "i park at the back"}),
         ("delete Tom's old number", None, "off a contact's card"),

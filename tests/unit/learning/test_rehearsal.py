@@ -61,9 +61,16 @@ def test_what_another_process_writes_does_not_end_what_is_supposed(tmp_path: Pat
         rehearsal.suppose(MINE, ["d003"])
         before = rehearsal.digest()
         with other.transaction() as cursor:
-            cursor.execute("UPDATE demonstration SET source = 'owner' WHERE id = 'd001'")
+            cursor.execute("CREATE TABLE rung (at TEXT)")
         rehearsal.tried(MINE[2])
         assert rehearsal.digest() == before
+        with other.transaction() as cursor:
+            cursor.execute("DELETE FROM demonstration WHERE id < 'd020'")
+            cursor.execute("UPDATE demonstration SET request = request || ' now' WHERE id = 'd021'")
+        for one in (*MINE, *lessons(40)[20:24]):
+            rehearsal.tried(one)
+        assert {"goodnight", "never", "pizza", "d021"} <= set(rehearsal.ids)
+        assert {"d001", "d003"}.isdisjoint(rehearsal.ids)
         assert rehearsal.tools_of("pizza") == ("order_pizza",)
 
 

@@ -30,7 +30,8 @@ class Marks(IntentClassifier):
 
 
 def acts(text: str, classifier: IntentClassifier | None) -> list[str]:
-    return [act.text for act in acts_of(Utterance(text, NOW, context=Context(country="DE")), classifier)]
+    found = acts_of(Utterance(text, NOW, context=Context(country="DE")), classifier)
+    return [act.text for place, act in enumerate(found.pieces) if place not in found.asides]
 
 
 def test_a_cut_stands_where_an_act_begins_without_the_words_that_join_it() -> None:
@@ -70,6 +71,13 @@ def test_what_holds_a_value_is_never_dropped() -> None:
     assert acts("long one tomorrow. lamp off", marks) == ["long one tomorrow", "lamp off"]
 
 
+def test_two_things_under_one_verb_are_one_act() -> None:
+    assert acts("turn off the lamp and the heater", Marks(("and",))) == ["turn off the lamp and the heater"]
+    assert acts("turn off the lamp and heater", Marks(("and",))) == ["turn off the lamp and heater"]
+    assert acts("turn off the lamp and the heater on", Marks(("and",))) == ["turn off the lamp", "the heater on"]
+    assert acts("turn off the lamp n get the heater", Marks(("and",))) == ["turn off the lamp", "get the heater"]
+
+
 def test_what_says_only_when_goes_with_what_is_to_be_done_then() -> None:
     assert acts("lamp off and then, at six", Marks(("and",))) == ["lamp off and then, at six"]
     assert acts("lamp off and heating at six", Marks(("and",))) == ["lamp off", "heating at six"]
@@ -80,7 +88,7 @@ def test_what_says_only_when_goes_with_what_is_to_be_done_then() -> None:
 @given(st.text(max_size=200))
 def test_acts_lie_in_order_within_any_text(text: str) -> None:
     said = Utterance(text, NOW, context=Context(country="DE"))
-    found = acts_of(said, Marks(("a", "0"), ("b",), low=0.3))
+    found = acts_of(said, Marks(("a", "0"), ("b",), low=0.3)).pieces
     assert all(one.end <= other.start for one, other in itertools.pairwise(found))
     assert all(text[act.start : act.end] == act.text for act in found)
     assert bool(found) >= bool(said.acts) or all(token.kind == "mark" for token in said.tokens)

@@ -12,6 +12,7 @@ from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.ranking.features import Reader
 from hearth.planning.ranking.ranker import Candidate
 from hearth.planning.retrieval.recall_planner import _LEAST_SEQUENCES, RecallPlanner
+from hearth.planning.retrieval.segmentation import Acts
 from hearth.planning.retrieval.taught_sequences import taught_in
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Demonstration, Plan, Request, Step, ToolSpec
@@ -47,7 +48,7 @@ def tools_of(planner: RecallPlanner, text: str) -> tuple[str, ...]:
 
 def ranked(planner: RecallPlanner, text: str) -> Sequence[Candidate]:
     said = Utterance.of(Request(text, FIXED_NOW), Context())
-    units, _ = planner._units(said, (said.acts,))
+    units, _ = planner._units(said, (Acts(said.acts),))
     return planner._own_sequences(planner._as_said(units, planner._forms(units)), planner._offers(TOOLS)).likely
 
 

@@ -157,23 +157,33 @@ def _is_turned(taught: str, said: str) -> bool:
 def does_the_opposite(
     answer: Plan,
     request: Request,
+    acts: Sequence[str],
     near: Sequence[tuple[Demonstration, NDArray[np.float32]]],
     tools: Mapping[str, ToolSpec],
 ) -> bool:
     """Return whether a plan does what the owner taught for the same words with one turned round: on for off.
 
     Heads and votes find a long request almost the same although one word of it says the contrary.
+
+    Args:
+        acts: Texts of the acts that the request was cut into: what was taught for one may be done beside others.
     """
     if only_reads(answer, tools):
         return False
     done = [(step.tool, dict(step.arguments)) for step in answer.steps]
-    said = set(_telling(request.text))
     for one, _ in near:
-        taught = set(_telling(one.request))
-        is_close = len(taught & said) >= _CLOSE * max(len(taught), len(said), 1)
-        if is_close and all((step.tool, dict(step.arguments)) in done for step in one.plan.steps):
-            return _is_turned(one.request, request.text)
+        taught = [(step.tool, dict(step.arguments)) for step in one.plan.steps]
+        if not taught or any(step not in done for step in taught):
+            continue
+        said = [request.text] if taught == done else []
+        if any(_is_close(one.request, text) and _is_turned(one.request, text) for text in (*said, *acts)):
+            return True
     return False
+
+
+def _is_close(taught: str, text: str) -> bool:
+    words, said = set(_telling(taught)), set(_telling(text))
+    return len(words & said) >= _CLOSE * max(len(words), len(said), 1)
 
 
 def _points_back(taught: Demonstration) -> bool:

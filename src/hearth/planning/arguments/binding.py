@@ -711,8 +711,8 @@ def _fill_bare_changes(
     tools: Mapping[str, ToolSpec],
     manners: Manners,
 ) -> None:
-    """Give a change, of which nothing was found but what is to be changed, the likeliest of its texts among the words
-    that no step took; one that is always told something and is told nothing lacks it."""
+    """Give a step that always takes more than one thing, and for which one at most was found, the likeliest of its
+    texts among the words that no step took; without such words it lacks what it may be given first."""
     for index, step in enumerate(steps):
         n_given = sum(place == index for place, _ in (*filling.values, *((o.step, "") for o in filling.openings)))
         lacks = any(tool == step.tool for tool, _ in filling.missing)
@@ -727,8 +727,8 @@ def _fill_bare_changes(
         if said:
             one, stretch = max(said, key=lambda pair: pair[1].score)
             _fill_text(step, one, replace(stretch, score=stretch.score + _NEEDED), filling, manners)
-        elif needed:
-            filling.missing.append((step.tool, needed[0].parameter.name))
+        elif unsaid := [one for one in tools[step.tool].parameters if (index, one.name) not in filling.values]:
+            filling.missing.append((step.tool, next((one.parameter.name for one in needed), unsaid[0].name)))
 
 
 def _says_nothing(wanted: Wanted, stretch: Stretch, filling: _Filling) -> bool:

@@ -53,6 +53,7 @@ HIDDEN = "something"
 """Placeholder for words of an argument."""
 _LEAST_TOLD = 10
 """Steps of a tool from which on it is known what it is always given."""
+_MOST_BARE = 0.02
 _SIGN_WEIGHT = 0.7
 """Weight of a sign, below 1 because words of a request are not independent."""
 _N_SIGNS = 2
@@ -331,9 +332,10 @@ class Manners:
         return self._of_tool(tool).parameters.get(name)
 
     def is_always_told(self, tool: str) -> bool:
-        """Return whether every step with `tool` was given two things at least: what is changed, and to what."""
+        """Return whether steps with `tool` are given two things at least, but for one in fifty: what is changed, and to
+        what."""
         found = self._of_tool(tool)
-        return not found.n_bare and found.occurred.n_steps >= _LEAST_TOLD
+        return found.occurred.n_steps >= _LEAST_TOLD and found.n_bare <= _MOST_BARE * found.occurred.n_steps
 
     def frame(self, tool: str) -> Counter[str]:
         """Return the words that requests for `tool` use, without arguments."""

@@ -153,7 +153,7 @@ class Remembered:
     def suppose(self, demonstrations: Iterable[Demonstration], gone: Sequence[str] = ()) -> None:
         """Count demonstrations as learned, and others as forgotten, in memory alone: the store stays as it is.
 
-        From then on, what others write there is not read: it would end what is supposed.
+        From then on, what others teach there is not read, and nothing that they forget or change ends what is supposed.
         """
         self._is_supposing = True
         self._drop([id for id in gone if id in self._sources])
@@ -283,14 +283,17 @@ class Remembered:
 
     def refresh(self) -> set[str]:
         """Read what another process taught or forgot meanwhile, and return the tools concerned."""
-        if self._store is None or self._is_supposing or (version := self._version_of(self._store)) == self._version:
+        if self._store is None or (version := self._version_of(self._store)) == self._version:
             return set()
         self._version = version
         if self._heads is not None and prior_in(self._store) != self._prior_name:
             self._heads = None
         there = self._digests_of(self._store)
-        tools = self._drop([id for id in self._sources if there.get(id) != self._digests.get(id, "")])
-        new = [id for id in there if id not in self._sources]  # in the order of teaching: the newest counts
+        supposed = self._texts if self._is_supposing else {}
+        before = [id for id in self._sources if id not in supposed]
+        tools = self._drop([id for id in before if there.get(id) != self._digests.get(id, "")])
+        may_be_new = set(before) if self._is_supposing else there
+        new = [id for id in there if id not in self._sources and id in may_be_new]  # as taught: the newest counts
         n_before = len(self.rows)
         for start in range(0, len(new), 400):
             self._load(self._store, new[start : start + 400])
@@ -486,7 +489,7 @@ class Remembered:
     @functools.cached_property
     def classifier(self) -> IntentClassifier | None:
         """What is known of intents before anything is taught here; None with another encoder than it was made with."""
-        prior = shipped_prior()
+        prior = self._prior or shipped_prior()
         is_fit = prior is not None and prior.fits(self._encoder)
         return self._classifier or shipped_classifier() if is_fit else None
 

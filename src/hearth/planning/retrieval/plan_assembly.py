@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,8 @@ _HOPELESS = 4.0
 _LEAST_CHANCE = 1e-6
 _UNRECOGNISED = 0.1
 """Most odds that nothing is asked for, of a request that reads like those that were taught in sequences."""
+_SURELY_WISHED = 0.85
+"""Probability from which on what is marked as wishing nothing is done all the same; below it is told as left undone."""
 _NEAR = 0.1
 """Least probability of a way to serve a request with which its tool is offered when nothing is done."""
 
@@ -101,6 +103,8 @@ class Part:
     """Times that no argument took, as they were said."""
     read: frozenset[int] = frozenset()
     """Where in the request the words begin that went into arguments."""
+    says_later: bool = False
+    """Whether its words say a time other than today."""
 
     @property
     def is_nothing(self) -> bool:
@@ -136,15 +140,18 @@ class Proposal:
         manners: Manners,
         sequences: OwnSequences = NO_SEQUENCES,
         *,
+        asides: Collection[int] = (),
         is_cut_by_rule: bool = False,
     ) -> None:
         """Keep the parts; `units`: the whole request first, then its acts when there are several.
 
         Args:
             rows: Row of each unit in the ballot.
+            asides: Places of units that wish nothing, as marked: done only where they surely ask for something.
             is_cut_by_rule: Whether the rules find several acts, whatever the units are.
         """
         self._sequences = sequences
+        self._asides = asides
         self._is_cut_by_rule = is_cut_by_rule
         self._ballot = ballot
         self._units = units
@@ -157,21 +164,29 @@ class Proposal:
         if len(self._units) == 1:
             return [self._part(0, self.ranked(0, is_long=None if self._is_cut_by_rule else False))]
         by_clause: list[Part] = []
+        beside: list[Part] = []
         steps: list[Step] = []
         gain = 0.0
         for unit in range(1, len(self._units)):
             ranked = self.ranked(unit, earlier=steps)
             part = self._part(unit, ranked)
+            if unit in self._asides and (part.is_nothing or part.confidence < _SURELY_WISHED):
+                beside += [] if part.is_nothing else [replace(part, steps=(), missing=(), read=frozenset())]
+                continue
             by_clause.append(part)
             steps += shifted(part.steps, len(steps))
-            gain += _gain(ranked) / (len(self._units) - 1)
+            gain += _gain(ranked)
+        gain /= max(len(by_clause), 1)
         ranked = self.ranked(0, is_long=True if len(by_clause) > 1 else None)
         whole = self._part(0, ranked)
         if self._sequences.has_any(ranked[0].tools) and self._outweighs(whole, by_clause):
             return [whole]
         if ranked[0].readings.get("alike"):
             return [whole]  # taught in these words
-        return by_clause if ranked[0].is_nothing or _gain(ranked) <= gain or _leaves_out(whole, by_clause) else [whole]
+        if not by_clause:
+            return [whole]
+        is_done_by_clause = ranked[0].is_nothing or _gain(ranked) <= gain or _leaves_out(whole, by_clause)
+        return [*by_clause, *beside] if is_done_by_clause else [whole]
 
     def whole(self) -> Part:
         """Return one part for the whole request."""
@@ -201,6 +216,10 @@ class Proposal:
             described=best.candidate.text,
             unread_times=best.unread_times,
             read=frozenset(self._units[unit].tokens[place].start for place in best.bound.used),
+            says_later=any(
+                token.slot is not None and token.slot.kind == "time" and is_later(token.slot)
+                for token in self._units[unit].tokens
+            ),
         )
 
     def _worth_asking(self, unit: int, ranked: Sequence[Option]) -> Option:

@@ -24,7 +24,6 @@ from hearth.formats.plan_validation import check_plan, only_reads
 from hearth.language.acts.clauses import with_denials
 from hearth.language.reading import Utterance
 from hearth.language.text.spelling import words_in_text
-from hearth.language.text.tokens import Clause
 from hearth.models.encoder.sentence_encoder import TokenEncoder
 from hearth.models.intent_classifier import IntentClassifier
 from hearth.planning.adaptation.case_adaptation import rarity_of
@@ -59,7 +58,7 @@ from hearth.planning.retrieval.plan_assembly import (
     swallows_a_time,
     takes_time,
 )
-from hearth.planning.retrieval.segmentation import acts_of
+from hearth.planning.retrieval.segmentation import Acts, acts_of
 from hearth.planning.retrieval.tool_index import Offered
 from hearth.planning.retrieval.voting import Ballot
 from hearth.protocols import Encoder
@@ -99,7 +98,7 @@ _LEAST_OF_SEVERAL = 0.6
 
 Below it none is done: on the development half of Q2A no such plan of 25 was right.
 """
-_SURELY_NOW = 0.6
+_SURELY_NOW = 0.7
 """Least confidence that a request without its time means something that is done at once."""
 _SURE_BESIDE = 0.6
 """Least confidence of a plan for what is said beside the owner's own words."""
@@ -210,7 +209,7 @@ class RecallPlanner:
     def _recalled(self, said: Utterance, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
         """Return the plan that the most similar demonstrations suggest."""
         offered = self._offers(tools)
-        units, ways = self._units(said, (acts_of(said, self.remembered.classifier), said.acts))
+        units, ways = self._units(said, (acts_of(said, self.remembered.classifier), Acts(said.acts)))
         if not units[0].tokens:
             return Refusal("unreadable", "The request holds no words; say what you would like done.", planner=self.name)
         forms = self._forms(units)
@@ -219,43 +218,48 @@ class RecallPlanner:
         if again is not None and again.is_whole and not again.is_exchanged:
             return self._repeated(again)
         if said.forbids:
-            is_one = len(ways[0]) <= _WITH_ONE_ACT
-            return Refusal("out_of_scope", _NOT_TO, planner=OWNERS_WORD if is_one else self.name)
+            return Refusal("out_of_scope", _NOT_TO, planner=OWNERS_WORD if ways[0].is_one else self.name)
         ballot = self._ballot(units, forms, offered)
         is_one = len(said.acts) < 2
         first, *others = (self._act_by_act(ballot, units, way, offered, is_one=is_one) for way in ways)
         chosen = next((other for other in others if _is_better(other, first)), first)
         answer = chosen.answer
+        acts = [units[place].said() for place in chosen.way.rows[1:]]
         if isinstance(answer, Plan) and (
-            holds_what_is_gone(answer, tools, said.slots, said.now) or does_the_opposite(answer, said, near, tools)
+            holds_what_is_gone(answer, tools, said.slots, said.now)
+            or does_the_opposite(answer, said, acts, near, tools)
         ):
             answer = Refusal("out_of_scope", _UNSURE, planner=self.name)
-        if (isinstance(answer, Plan) and swallows_a_time(answer, said.slots, tools)) or (
-            (is_one or len(chosen.way) <= _WITH_ONE_ACT) and self._is_for_now_only(answer, said, offered)
+        if (is_one or chosen.way.is_one) and (
+            (isinstance(answer, Plan) and swallows_a_time(answer, said.slots, tools))
+            or self._is_for_now_only(answer, said, offered)
         ):
             answer = Refusal("out_of_scope", _NOT_LATER, planner=self.name)
         answer = with_denials(answer, said.text) if isinstance(answer, Plan) else answer
         return self._repeated(again) if again is not None and _bears_out(answer, again) else answer
 
     def _act_by_act(
-        self, ballot: Ballot, units: Sequence[Unit], way: Sequence[int], offered: Offered, *, is_one: bool
+        self, ballot: Ballot, units: Sequence[Unit], way: _Way, offered: Offered, *, is_one: bool
     ) -> _Tried:
         """Return what is to be done for a request that is cut in one way.
 
         Args:
             is_one: The rules find one act in it.
         """
-        mine = [units[place] for place in way]
-        sequences = self._own_sequences(ballot.said.of(way), offered)
-        proposal = Proposal(ballot, mine, way, offered, self._manners, sequences, is_cut_by_rule=not is_one)
+        sequences = self._own_sequences(ballot.said.of(way.rows), offered)
+        mine = [units[place] for place in way.rows]
+        proposal = Proposal(
+            ballot, mine, way.rows, offered, self._manners, sequences, asides=way.asides, is_cut_by_rule=not is_one
+        )
         parts = proposal.parts()
-        if is_one and len(parts) > 1 and _is_done_too_early(parts, mine[1:], offered):
-            return _Tried(Refusal("out_of_scope", _NOT_LATER, planner=self.name), frozenset(), way)
+        if is_one and _is_done_too_early(parts, offered):
+            return _Tried(Refusal("out_of_scope", _NOT_LATER, planner=self.name), frozenset(), way, is_final=True)
         answer = self._answered(parts, offered)
         if isinstance(answer, Refusal) and len(parts) > 1 and _is_sure_of_all(whole := proposal.whole(), parts):
             parts = [whole]
             answer = self._answered(parts, offered)
-        return _Tried(answer, frozenset().union(*(part.read for part in parts if part.steps)), way)
+        done = (part for part, is_done in zip(parts, _served(parts, offered)) if is_done)
+        return _Tried(answer, frozenset().union(*(part.read for part in done)), way)
 
     def _is_for_now_only(self, answer: Plan | Refusal, said: Utterance, offered: Offered) -> bool:
         """Return whether, without its time, the request more surely means something else, which no time can be given.
@@ -323,15 +327,15 @@ class RecallPlanner:
                 continue
         return readings[:_MOST_READINGS]
 
-    def _units(self, said: Utterance, cuts: Sequence[Sequence[Clause]]) -> tuple[list[Unit], list[tuple[int, ...]]]:
-        """Return the whole request, then its acts, and the places of both for each way to cut it that differs."""
+    def _units(self, said: Utterance, cuts: Sequence[Acts]) -> tuple[list[Unit], list[_Way]]:
+        """Return the whole request, then its acts, and each way to cut it that differs."""
         text, slots = said.text, said.slots
         heard = HeardWords(self._encoder, text) if isinstance(self._encoder, TokenEncoder) else None
         units = [Unit(text, tokens_of(text, slots), self._manners, heard)]
         places: dict[tuple[int, int], int] = {}
-        ways: list[tuple[int, ...]] = []
+        ways: dict[tuple[int, ...], _Way] = {}
         for acts in cuts:
-            pieces = {(act.start, act.end): tokens_of(text, slots, act.start, act.end) for act in acts}
+            pieces = {(act.start, act.end): tokens_of(text, slots, act.start, act.end) for act in acts.pieces}
             alone: Sequence[Token] = next(iter(pieces.values()), ())
             if len(pieces) < 2 and _n_words(alone) >= _n_words(units[0].tokens) - _FEW_WORDS:
                 pieces = {}
@@ -339,8 +343,9 @@ class RecallPlanner:
                 if span not in places:
                     places[span] = len(units)
                     units.append(Unit(text, tokens, self._manners, heard))
-            ways.append((0, *(places[span] for span in pieces)))
-        return units, list(dict.fromkeys(ways))
+            rows = (0, *(places[span] for span in pieces))
+            ways.setdefault(rows, _Way(rows, frozenset(place + 1 for place in acts.asides if pieces)))
+        return units, list(ways.values())
 
     def _forms(self, units: Sequence[Unit]) -> NDArray[np.float32]:
         """Return the form of each unit of a request."""
@@ -511,19 +516,42 @@ class RecallPlanner:
 
 
 @dataclass(frozen=True, slots=True)
+class _Way:
+    """One way to cut a request."""
+
+    rows: tuple[int, ...]
+    """Places of its units: the whole request, then its acts when they are not the same."""
+    asides: frozenset[int]
+    """Which of `rows` wish nothing, as marked."""
+
+    @property
+    def is_one(self) -> bool:
+        return len(self.rows) - len(self.asides) <= _WITH_ONE_ACT
+
+
+@dataclass(frozen=True, slots=True)
 class _Tried:
     """What a request comes to when it is cut in one way."""
 
     answer: Plan | Refusal
     read: frozenset[int]
-    """Where the words begin that went into arguments."""
-    way: Sequence[int]
+    """Where the words begin that go into what is done."""
+    way: _Way
+    is_final: bool = False
+    """Whether no other way to cut the request changes that."""
 
 
 def _is_better(other: _Tried, first: _Tried) -> bool:
-    """Return whether another way to cut a request comes to more; not where it only leaves out what this one reads."""
-    leaves_out = other.read < first.read and isinstance(first.answer, Plan) and not first.answer.unserved
-    return not leaves_out and _worth(other.answer) > _worth(first.answer)
+    """Return whether another way to cut a request comes to more: not where it only leaves out what this one reads, and
+    surely where this one does so."""
+    if first.is_final:
+        return False
+    plans = [one.answer for one in (first, other) if isinstance(one.answer, Plan) and not one.answer.unserved]
+    if len(plans) == 2 and other.read < first.read:
+        return False
+    if len(plans) == 2 and first.read < other.read:
+        return plans[1].confidence >= _SURE_OF_WHOLE
+    return _worth(other.answer) > _worth(first.answer)
 
 
 def _worth(answer: Plan | Refusal) -> tuple[int, int, float]:
@@ -581,13 +609,12 @@ def _served(parts: Sequence[Part], offered: Offered) -> list[bool]:
     return served
 
 
-def _is_done_too_early(parts: Sequence[Part], units: Sequence[Unit], offered: Offered) -> bool:
+def _is_done_too_early(parts: Sequence[Part], offered: Offered) -> bool:
     """Return whether a part is done at once, and one that cannot be done says a later time: it may be meant for both,
     "the kitchen light on and then we cook, at six"."""
     served = _served(parts, offered)
     at_once = (part for part, is_done in zip(parts, served) if is_done and not _is_timed(part, offered))
-    slots = (token.slot for unit, is_done in zip(units, served) if not is_done for token in unit.tokens)
-    is_said_later = any(slot is not None and slot.kind == "time" and is_later(slot) for slot in slots)
+    is_said_later = any(part.says_later for part, is_done in zip(parts, served) if not is_done)
     return is_said_later and any(offered.tools[step.tool].effect != "none" for part in at_once for step in part.steps)
 
 

@@ -1,19 +1,20 @@
-"""Cuts a request into its acts where the classifier of intents marks that one begins, and drops what wishes nothing.
+"""Cuts a request into its acts where the classifier of intents marks that one begins, and tells what wishes nothing.
 
 What the rules of `language.acts.clauses` cut is cut here as well unless the marks speak against it; they stand alone
-behind the words that are marked, and without a classifier.
-Not covered: two things under one verb ("turn off the lamp and the heater"): they are one act with two things.
+for a request that is longer than what is marked, and without a classifier. Two things under one verb ("turn off the
+lamp and the heater") are one act. Not covered: a thing's name of more than four words, or of some without an article.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from hearth.language.acts.clauses import past_joining
+from hearth.language.acts.clauses import VERBS, past_joining
 from hearth.language.reading import Utterance
 from hearth.language.text.tokens import Clause, Slot, Token, listed
 from hearth.models.intent_classifier import IntentClassifier, MarkedToken
@@ -27,40 +28,70 @@ _IS_ASIDE = 0.5
 _MARKS = frozenset(",;.!:-–—")
 _LEADING = frozenset(listed("so oh +"))
 """Words before an act that join it to the one before, beside those of the rules."""
+_DETERMINERS = frozenset(listed("the a an my our your his her their this that these those"))
+_SOMEBODY = frozenset(listed("we he she they"))
+_STATES = frozenset(listed("on off up down out in open shut closed locked unlocked done finished gone over low high"))
+_MOST_NAMING = 4
+"""Words of a thing's name, its article among them."""
 _WITH_A_TIME = FUNCTION_WORDS | {"then", "please", "instead", "again", "only", "just", "sharp"}
 """Words that say nothing of what is to be done at a time."""
 
 
-def acts_of(said: Utterance, classifier: IntentClassifier | None) -> tuple[Clause, ...]:
-    """Return the acts of a request, in order; at least one where it has any words. Takes time linear in its length."""
+@dataclass(frozen=True, slots=True)
+class Acts:
+    """A request cut into pieces, in order."""
+
+    pieces: tuple[Clause, ...]
+    asides: frozenset[int] = frozenset()
+    """Places of those that, as marked, wish nothing."""
+
+
+def acts_of(said: Utterance, classifier: IntentClassifier | None) -> Acts:
+    """Return the acts of a request, at least one where it has any words; by the rules alone where it goes on behind the
+    words that are marked."""
     marked = classifier.marked(said.text) if classifier is not None else ()
-    if len(said.tokens) < 2 or not marked:
-        return said.acts
+    if len(said.tokens) < 2 or not marked or marked[-1].start < said.tokens[-1].start:
+        return Acts(said.acts)
     marks = {mark.start: mark for mark in reversed(marked)}
     unmarked = MarkedToken(0, 0.0, 0.0)
     chances = [marks.get(token.start, unmarked) for token in said.tokens]
-    by_rule = _places_by_rule(said, chances, marked[-1].start)
+    by_rule = _places_by_rule(said, chances)
     in_value = _in_value(said)
     cuts = [
         place
         for place, chance in enumerate(chances)
         if place
         and (in_value[place] is None or in_value[place] is not in_value[place - 1])
-        and chance.begins > by_rule.get(place, _BEGINS)
+        and chance.begins > (_BEGINS_BY_RULE if place in by_rule else _BEGINS)
     ]
-    wishes: list[Clause] = []
-    others: list[Clause] = []
+    pieces: list[Clause] = []
+    asides: list[bool] = []
     for first, last in pairwise([0, *cuts, len(said.tokens)]):
         piece = _clause(said, in_value, first, last)
         if piece is None:
             continue
-        if wishes and _says_only_when(said, in_value, first, last):
-            wishes[-1] = _up_to(said, wishes[-1], piece)
+        before = next((k for k in reversed(range(len(pieces))) if not asides[k]), None)
+        is_beside = before is not None and before == len(pieces) - 1 and first not in by_rule
+        if before is not None and (
+            _says_only_when(said, in_value, first, last) or (is_beside and _asks_nothing(said, piece))
+        ):
+            pieces[before:] = [_up_to(said, pieces[before], piece)]
+            asides[before:] = [False]
             continue
         is_aside = np.mean([chance.is_aside for chance in chances[first:last]]) > _IS_ASIDE
         holds_value = any(slot.kind != "time" or is_later(slot) for slot in piece.slots)  # "today" is said of anything
-        (others if is_aside and not holds_value else wishes).append(piece)
-    return tuple(wishes or others)
+        pieces.append(piece)
+        asides.append(bool(is_aside) and not holds_value)
+    return Acts(tuple(pieces), frozenset(np.flatnonzero(asides).tolist()) if not all(asides) else frozenset())
+
+
+def _asks_nothing(said: Utterance, piece: Clause) -> bool:
+    """Return whether a piece is no more than a thing's name, which belongs to the verb before ("… and the heater"), or
+    what somebody does ("and then we cook")."""
+    words = [token.low for token in said.tokens if piece.start <= token.start < piece.end]
+    is_short = len(words) == 1 or (words[0] in _DETERMINERS and len(words) <= _MOST_NAMING)
+    is_told = words[0] in _SOMEBODY and len(words) < _MOST_NAMING
+    return not piece.slots and (is_told or (is_short and not (VERBS | _STATES).intersection(words)))
 
 
 def _says_only_when(said: Utterance, in_value: Sequence[Slot | None], first: int, last: int) -> bool:
@@ -86,16 +117,15 @@ def _in_value(said: Utterance) -> list[Slot | None]:
     return values
 
 
-def _places_by_rule(said: Utterance, chances: list[MarkedToken], last_marked: int) -> dict[int, float]:
-    """Return the places where the rules cut, each with the chance above which that stands."""
+def _places_by_rule(said: Utterance, chances: list[MarkedToken]) -> frozenset[int]:
+    """Return the places where the rules cut."""
     starts = [token.start for token in said.tokens]
-    found = {}
+    found = set()
     for one, after in pairwise(said.acts):
         between = range(bisect_left(starts, one.end), bisect_right(starts, after.start))
         if between:
-            place = max(between, key=lambda k: (chances[k].begins, -k))
-            found[place] = _BEGINS_BY_RULE if after.start <= last_marked else -1.0
-    return found
+            found.add(max(between, key=lambda k: (chances[k].begins, -k)))
+    return frozenset(found)
 
 
 def _clause(said: Utterance, in_value: Sequence[Slot | None], first: int, last: int) -> Clause | None:
