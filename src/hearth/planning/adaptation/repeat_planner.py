@@ -157,26 +157,24 @@ def _is_turned(taught: str, said: str) -> bool:
 def does_the_opposite(
     answer: Plan,
     request: Request,
-    acts: Sequence[str],
     near: Sequence[tuple[Demonstration, NDArray[np.float32]]],
     tools: Mapping[str, ToolSpec],
 ) -> bool:
     """Return whether a plan does what the owner taught for the same words with one turned round: on for off.
 
-    Heads and votes find a long request almost the same although one word of it says the contrary.
-
-    Args:
-        acts: Texts of the acts that the request was cut into: what was taught for one may be done beside others.
+    Heads and votes find a long request almost the same although one word of it says the contrary. What is done for one
+    act of several is compared with what that act says.
     """
     if only_reads(answer, tools):
         return False
-    done = [(step.tool, dict(step.arguments)) for step in answer.steps]
+    done = {request.text: [(step.tool, dict(step.arguments)) for step in answer.steps]}
+    for step in answer.steps:
+        if step.text and step.text != request.text:
+            done.setdefault(step.text, []).append((step.tool, dict(step.arguments)))
     for one, _ in near:
         taught = [(step.tool, dict(step.arguments)) for step in one.plan.steps]
-        if not taught or any(step not in done for step in taught):
-            continue
-        said = [request.text] if taught == done else []
-        if any(_is_close(one.request, text) and _is_turned(one.request, text) for text in (*said, *acts)):
+        said = [text for text, steps in done.items() if taught and steps == taught]
+        if any(_is_close(one.request, text) and _is_turned(one.request, text) for text in said):
             return True
     return False
 

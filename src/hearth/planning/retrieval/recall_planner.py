@@ -224,10 +224,8 @@ class RecallPlanner:
         first, *others = (self._act_by_act(ballot, units, way, offered, is_one=is_one) for way in ways)
         chosen = next((other for other in others if _is_better(other, first)), first)
         answer = chosen.answer
-        acts = [units[place].said() for place in chosen.way.rows[1:]]
         if isinstance(answer, Plan) and (
-            holds_what_is_gone(answer, tools, said.slots, said.now)
-            or does_the_opposite(answer, said, acts, near, tools)
+            holds_what_is_gone(answer, tools, said.slots, said.now) or does_the_opposite(answer, said, near, tools)
         ):
             answer = Refusal("out_of_scope", _UNSURE, planner=self.name)
         if (is_one or chosen.way.is_one) and (

@@ -30,6 +30,8 @@ _LEADING = frozenset(listed("so oh +"))
 """Words before an act that join it to the one before, beside those of the rules."""
 _DETERMINERS = frozenset(listed("the a an my our your his her their this that these those"))
 _SOMEBODY = frozenset(listed("we he she they"))
+_NEEDS = frozenset(listed("need needs want wants must should ought have has 'd 'll can could"))
+_MOST_TOLD = 7
 _STATES = frozenset(listed("on off up down out in open shut closed locked unlocked done finished gone over low high"))
 _MOST_NAMING = 4
 """Words of a thing's name, its article among them."""
@@ -90,7 +92,7 @@ def _asks_nothing(said: Utterance, piece: Clause) -> bool:
     what somebody does ("and then we cook")."""
     words = [token.low for token in said.tokens if piece.start <= token.start < piece.end]
     is_short = len(words) == 1 or (words[0] in _DETERMINERS and len(words) <= _MOST_NAMING)
-    is_told = words[0] in _SOMEBODY and len(words) < _MOST_NAMING
+    is_told = words[0] in _SOMEBODY and len(words) <= _MOST_TOLD and _NEEDS.isdisjoint(words)
     return not piece.slots and (is_told or (is_short and not (VERBS | _STATES).intersection(words)))
 
 
