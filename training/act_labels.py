@@ -142,7 +142,7 @@ def joined(singles: Sequence[LabelledActs], asides: Sequence[str], n: int, seed:
     """Return `n` requests made of two or three of `singles` and, of every third, something that wishes nothing."""
     draw = np.random.default_rng(seed)
     short = [one.text for one in singles if len(one.words) <= _MOST_JOINED]
-    if len(short) < _MOST_TOGETHER:
+    if len(short) < _MOST_TOGETHER or not asides:
         return []
     found: list[LabelledActs] = []
     while len(found) < n:

@@ -238,9 +238,9 @@ def acts_to_learn(demonstrations: Sequence[Demonstration], asked: Sequence[RealR
     chosen = draw.choice(len(asked), min(_N_REAL, len(asked)), replace=False)
     real = [one_act(asked[place].text) for place in chosen]
     served = [one_act(asked[place].text) for place in chosen if asked[place].kind == "tool"]
-    asides = [one.aside for one in told if one.aside] + [text for _, text in asides_to_learn()]
+    asides = [one.aside for one in told if one.aside] + asides_to_learn()
     short = [one for one in told if one.n_acts == 1 and not one.aside] + served
-    made = joined(short, asides, _N_JOINED, SEED) if asides and len(short) > 1 else []
+    made = joined(short, asides, _N_JOINED, SEED)
     several = [one for one in told if one.n_acts > 1]
     return [*told, *several, *several, *real, *made]
 

@@ -3,9 +3,10 @@
 A conditional logit with one hidden layer over the ways to serve a request: of six tenths of real people's requests
 (right is a way that uses an accepted tool and changes nothing beside; one that asks for what the request does not lack,
 or does not ask for what it lacks, counts less; where no way is right, refusing is right), of each shipped demonstration
-planned without it and its lot, and of requests and demonstrations planned as if a third of the tools were new and
-what they do were nothing that any did, to learn what a tool's own texts are worth. The heads and the classifier of
-intents are fitted anew for each pair of tenths without what is planned. Writes src/hearth/data/option_weights.json.
+and new people's request, and each act of theirs, planned without it and its lot, and of requests and demonstrations
+planned as if a third of the tools were new and what they do were nothing that any did, to learn what a tool's own texts
+are worth. The heads and the classifier of intents are fitted anew for each pair of tenths without what is planned.
+Writes src/hearth/data/option_weights.json.
 `alike` stays as given: what reads like a demonstration is planned like it.
 """
 

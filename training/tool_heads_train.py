@@ -1,10 +1,10 @@
 """Fit the shipped tool heads: `python -m training.tool_heads_train` (two minutes).
 
 Real people's requests (`$HEARTH_DATA/requests`: SLURP, HWU64 and Home Assistant CC BY 4.0, SMCalFlow and xSID
-CC BY-SA 4.0, Almond Apache-2.0) and the shipped demonstrations. Of the requests a tenth is held out for ever
-(`is_held_out`), by words, and by file for Home Assistant's tests. Two of five are learned a second time as somebody in
-a hurry types them, as a slip often leaves another word ("turn of the lights") that no spelling mends. A request that
-several tools would serve counts for them together. The weights are a logistic regression's; what homes teach is added
+CC BY-SA 4.0, Almond Apache-2.0), the shipped demonstrations and new people's requests, also act by act. Of real
+people's a tenth is held out for ever (`is_held_out`), by words, and by file for Home Assistant's tests. Two of five are
+learned a second time as somebody in a hurry types them, as a slip often leaves another word ("turn of the lights") that
+no spelling mends. A request that several tools would serve counts for them together. The weights are a logistic regression's; what homes teach is added
 to them by least squares, for which the inverse Gram matrix of these rows says how well each direction is known.
 Writes src/hearth/data/tool_heads.npz and tool_heads.json: hashes of the data, seed, options, counts. No text
 is in them.
@@ -147,10 +147,9 @@ def people_to_learn() -> list[Demonstration]:
     return list(read_demonstrations(_DATA / "new_people.jsonl"))
 
 
-def asides_to_learn() -> list[tuple[str, str]]:
-    """Return what people say beside what they wish for, each with a name."""
-    lines = (_DATA / "asides.jsonl").read_text().splitlines()
-    return [(f"aside-{number}", json.loads(line)["text"]) for number, line in enumerate(lines)]
+def asides_to_learn() -> list[str]:
+    """Return what people say beside what they wish for."""
+    return [json.loads(line)["text"] for line in (_DATA / "asides.jsonl").read_text().splitlines()]
 
 
 def taught_rows(demonstrations: Iterable[Demonstration]) -> list[Row]:

@@ -78,13 +78,6 @@ def test_two_things_under_one_verb_are_one_act() -> None:
     assert acts("turn off the lamp n get the heater", Marks(("and",))) == ["turn off the lamp", "get the heater"]
 
 
-def test_what_says_only_when_goes_with_what_is_to_be_done_then() -> None:
-    assert acts("lamp off and then, at six", Marks(("and",))) == ["lamp off and then, at six"]
-    assert acts("lamp off and heating at six", Marks(("and",))) == ["lamp off", "heating at six"]
-    said = "lamp off, it is dark, at six"
-    assert acts(said, Marks(("it", "at"), ("it", "is", "dark"))) == [said]
-
-
 @given(st.text(max_size=200))
 def test_acts_lie_in_order_within_any_text(text: str) -> None:
     said = Utterance(text, NOW, context=Context(country="DE"))

@@ -32,7 +32,7 @@ def test_most_of_them_judge_what_is_learnt_of_the_others() -> None:
 
 
 def test_what_is_said_beside_is_no_request() -> None:
-    asides = [text.casefold() for _, text in asides_to_learn()]
+    asides = [text.casefold() for text in asides_to_learn()]
     assert len(set(asides)) == len(asides) > 800
     asked = {
         one.request.casefold() for one in (*shipped_demonstrations(), *people_to_learn(), *read_demonstrations(JUDGING))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,8 @@ _UNRECOGNISED = 0.1
 """Most odds that nothing is asked for, of a request that reads like those that were taught in sequences."""
 _SURELY_WISHED = 0.85
 """Probability from which on what is marked as wishing nothing is done all the same; below it is told as left undone."""
+_WITH_ONE_ACT = 2
+"""Units of a request that asks for one thing: the whole, and the act without what is said beside it."""
 _NEAR = 0.1
 """Least probability of a way to serve a request with which its tool is offered when nothing is done."""
 
@@ -128,41 +130,47 @@ class OwnSequences:
 NO_SEQUENCES = OwnSequences((), frozenset())
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to cut a request."""
+
+    rows: tuple[int, ...]
+    """Its units, by their place among all: the whole request, then its acts when they are not the same."""
+    asides: frozenset[int] = frozenset()
+    """Which of `rows` wish nothing, as marked: done only where they surely ask for something."""
+    is_cut_by_rule: bool = False
+    """Whether the rules find several acts in the request, whatever the units are."""
+
+    @property
+    def is_one(self) -> bool:
+        """Whether one thing is asked for, with what may be said beside it."""
+        return len(self.rows) - len(self.asides) <= _WITH_ONE_ACT
+
+
 class Proposal:
-    """The proposal for one request."""
+    """The proposal for one request, cut in one way."""
 
     def __init__(
         self,
         ballot: Ballot,
         units: Sequence[Unit],
-        rows: Sequence[int],
+        way: Way,
         offered: Offered,
         manners: Manners,
         sequences: OwnSequences = NO_SEQUENCES,
-        *,
-        asides: Collection[int] = (),
-        is_cut_by_rule: bool = False,
     ) -> None:
-        """Keep the parts; `units`: the whole request first, then its acts when there are several.
-
-        Args:
-            rows: Row of each unit in the ballot.
-            asides: Places of units that wish nothing, as marked: done only where they surely ask for something.
-            is_cut_by_rule: Whether the rules find several acts, whatever the units are.
-        """
+        """Keep the parts. Args: units: All that the ballot has rows for; those of `way` are looked at."""
         self._sequences = sequences
-        self._asides = asides
-        self._is_cut_by_rule = is_cut_by_rule
+        self._way = way
         self._ballot = ballot
-        self._units = units
-        self._rows = rows
+        self._units = [units[row] for row in way.rows]
         self._tools = offered.tools
         self._manners = manners
 
     def parts(self) -> list[Part]:
         """Return one part for a single clause; else one per clause, or one for all if such a request was taught."""
         if len(self._units) == 1:
-            return [self._part(0, self.ranked(0, is_long=None if self._is_cut_by_rule else False))]
+            return [self._part(0, self.ranked(0, is_long=None if self._way.is_cut_by_rule else False))]
         by_clause: list[Part] = []
         beside: list[Part] = []
         steps: list[Step] = []
@@ -170,7 +178,7 @@ class Proposal:
         for unit in range(1, len(self._units)):
             ranked = self.ranked(unit, earlier=steps)
             part = self._part(unit, ranked)
-            if unit in self._asides and (part.is_nothing or part.confidence < _SURELY_WISHED):
+            if self._way.rows[unit] in self._way.asides and (part.is_nothing or part.confidence < _SURELY_WISHED):
                 beside += [] if part.is_nothing else [replace(part, steps=(), missing=(), read=frozenset())]
                 continue
             by_clause.append(part)
@@ -239,7 +247,7 @@ class Proposal:
     def ranked(self, unit: int, *, is_long: bool | None = False, earlier: Sequence[Step] = ()) -> list[Option]:
         """Return ways to serve one unit, best first; refusing is always among them."""
         candidates = self._ballot.candidates(
-            self._rows[unit], self._units[unit].words, is_long=is_long, may_refer=bool(earlier)
+            self._way.rows[unit], self._units[unit].words, is_long=is_long, may_refer=bool(earlier)
         )
         worth = [shipped_odds().of(_support(candidate)) for candidate in candidates]
         options = [

@@ -52,6 +52,7 @@ from hearth.planning.retrieval.plan_assembly import (
     OwnSequences,
     Part,
     Proposal,
+    Way,
     is_later,
     joined,
     rests_on_unserved,
@@ -110,8 +111,6 @@ _LEAST_SEQUENCES = 20
 """Least demonstrations of several steps, with a tool that does not ship, for sequences to be ranked."""
 _FEW_WORDS = 2
 """Words beside its only act with which a request still is that act: "please"."""
-_WITH_ONE_ACT = 2
-"""Units of a request that asks for one thing: the whole, and the act without what is said beside it."""
 _AT_ANY_TIME = dt.datetime(2026, 1, 5, 9, tzinfo=dt.UTC)
 """When a demonstration that names no time is judged: a Monday, at nine."""
 _LEAST_ASKING, _LEAST_SOMETHING = 0.2, 0.25
@@ -220,15 +219,14 @@ class RecallPlanner:
         if said.forbids:
             return Refusal("out_of_scope", _NOT_TO, planner=OWNERS_WORD if ways[0].is_one else self.name)
         ballot = self._ballot(units, forms, offered)
-        is_one = len(said.acts) < 2
-        first, *others = (self._act_by_act(ballot, units, way, offered, is_one=is_one) for way in ways)
+        first, *others = (self._act_by_act(ballot, units, way, offered) for way in ways)
         chosen = next((other for other in others if _is_better(other, first)), first)
         answer = chosen.answer
         if isinstance(answer, Plan) and (
             holds_what_is_gone(answer, tools, said.slots, said.now) or does_the_opposite(answer, said, near, tools)
         ):
             answer = Refusal("out_of_scope", _UNSURE, planner=self.name)
-        if (is_one or chosen.way.is_one) and (
+        if (not chosen.way.is_cut_by_rule or chosen.way.is_one) and (
             (isinstance(answer, Plan) and swallows_a_time(answer, said.slots, tools))
             or self._is_for_now_only(answer, said, offered)
         ):
@@ -236,21 +234,12 @@ class RecallPlanner:
         answer = with_denials(answer, said.text) if isinstance(answer, Plan) else answer
         return self._repeated(again) if again is not None and _bears_out(answer, again) else answer
 
-    def _act_by_act(
-        self, ballot: Ballot, units: Sequence[Unit], way: _Way, offered: Offered, *, is_one: bool
-    ) -> _Tried:
-        """Return what is to be done for a request that is cut in one way.
-
-        Args:
-            is_one: The rules find one act in it.
-        """
+    def _act_by_act(self, ballot: Ballot, units: Sequence[Unit], way: Way, offered: Offered) -> _Tried:
+        """Return what is to be done for a request that is cut in one way."""
         sequences = self._own_sequences(ballot.said.of(way.rows), offered)
-        mine = [units[place] for place in way.rows]
-        proposal = Proposal(
-            ballot, mine, way.rows, offered, self._manners, sequences, asides=way.asides, is_cut_by_rule=not is_one
-        )
+        proposal = Proposal(ballot, units, way, offered, self._manners, sequences)
         parts = proposal.parts()
-        if is_one and _is_done_too_early(parts, offered):
+        if not way.is_cut_by_rule and _is_done_too_early(parts, offered):
             return _Tried(Refusal("out_of_scope", _NOT_LATER, planner=self.name), frozenset(), way, is_final=True)
         answer = self._answered(parts, offered)
         if isinstance(answer, Refusal) and len(parts) > 1 and _is_sure_of_all(whole := proposal.whole(), parts):
@@ -325,13 +314,13 @@ class RecallPlanner:
                 continue
         return readings[:_MOST_READINGS]
 
-    def _units(self, said: Utterance, cuts: Sequence[Acts]) -> tuple[list[Unit], list[_Way]]:
+    def _units(self, said: Utterance, cuts: Sequence[Acts]) -> tuple[list[Unit], list[Way]]:
         """Return the whole request, then its acts, and each way to cut it that differs."""
         text, slots = said.text, said.slots
         heard = HeardWords(self._encoder, text) if isinstance(self._encoder, TokenEncoder) else None
         units = [Unit(text, tokens_of(text, slots), self._manners, heard)]
         places: dict[tuple[int, int], int] = {}
-        ways: dict[tuple[int, ...], _Way] = {}
+        ways: dict[tuple[int, ...], Way] = {}
         for acts in cuts:
             pieces = {(act.start, act.end): tokens_of(text, slots, act.start, act.end) for act in acts.pieces}
             alone: Sequence[Token] = next(iter(pieces.values()), ())
@@ -342,7 +331,8 @@ class RecallPlanner:
                     places[span] = len(units)
                     units.append(Unit(text, tokens, self._manners, heard))
             rows = (0, *(places[span] for span in pieces))
-            ways.setdefault(rows, _Way(rows, frozenset(place + 1 for place in acts.asides if pieces)))
+            asides = frozenset(rows[place + 1] for place in acts.asides if pieces)
+            ways.setdefault(rows, Way(rows, asides, is_cut_by_rule=len(said.acts) > 1))
         return units, list(ways.values())
 
     def _forms(self, units: Sequence[Unit]) -> NDArray[np.float32]:
@@ -357,7 +347,7 @@ class RecallPlanner:
         """Return the proposal for a request as one thing."""
         units, _ = self._units(said, ())
         ballot = self._ballot(units, self._forms(units), offered)
-        return Proposal(ballot, units, (0,), offered, self._manners, self._own_sequences(ballot.said, offered))
+        return Proposal(ballot, units, Way((0,)), offered, self._manners, self._own_sequences(ballot.said, offered))
 
     def _as_said(self, units: Sequence[Unit], forms: NDArray[np.float32]) -> Said:
         vectors = self.remembered.likeness.vectors_in(forms)
@@ -514,27 +504,13 @@ class RecallPlanner:
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """One way to cut a request."""
-
-    rows: tuple[int, ...]
-    """Places of its units: the whole request, then its acts when they are not the same."""
-    asides: frozenset[int]
-    """Which of `rows` wish nothing, as marked."""
-
-    @property
-    def is_one(self) -> bool:
-        return len(self.rows) - len(self.asides) <= _WITH_ONE_ACT
-
-
-@dataclass(frozen=True, slots=True)
 class _Tried:
     """What a request comes to when it is cut in one way."""
 
     answer: Plan | Refusal
     read: frozenset[int]
     """Where the words begin that go into what is done."""
-    way: _Way
+    way: Way
     is_final: bool = False
     """Whether no other way to cut the request changes that."""
 

@@ -8,7 +8,7 @@ lamp and the heater") are one act. Not covered: a thing's name of more than four
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,7 +18,6 @@ from hearth.language.acts.clauses import VERBS, past_joining
 from hearth.language.reading import Utterance
 from hearth.language.text.tokens import Clause, Slot, Token, listed
 from hearth.models.intent_classifier import IntentClassifier, MarkedToken
-from hearth.planning.arguments.alignment import FUNCTION_WORDS
 from hearth.planning.retrieval.plan_assembly import is_later
 
 _BEGINS, _BEGINS_BY_RULE = 0.5, 0.1
@@ -29,14 +28,9 @@ _MARKS = frozenset(",;.!:-–—")
 _LEADING = frozenset(listed("so oh +"))
 """Words before an act that join it to the one before, beside those of the rules."""
 _DETERMINERS = frozenset(listed("the a an my our your his her their this that these those"))
-_SOMEBODY = frozenset(listed("we he she they"))
-_NEEDS = frozenset(listed("need needs want wants must should ought have has 'd 'll can could"))
-_MOST_TOLD = 7
 _STATES = frozenset(listed("on off up down out in open shut closed locked unlocked done finished gone over low high"))
 _MOST_NAMING = 4
 """Words of a thing's name, its article among them."""
-_WITH_A_TIME = FUNCTION_WORDS | {"then", "please", "instead", "again", "only", "just", "sharp"}
-"""Words that say nothing of what is to be done at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,51 +51,42 @@ def acts_of(said: Utterance, classifier: IntentClassifier | None) -> Acts:
     marks = {mark.start: mark for mark in reversed(marked)}
     unmarked = MarkedToken(0, 0.0, 0.0)
     chances = [marks.get(token.start, unmarked) for token in said.tokens]
-    by_rule = _places_by_rule(said, chances)
-    in_value = _in_value(said)
-    cuts = [
-        place
-        for place, chance in enumerate(chances)
-        if place
-        and (in_value[place] is None or in_value[place] is not in_value[place - 1])
-        and chance.begins > (_BEGINS_BY_RULE if place in by_rule else _BEGINS)
-    ]
+    by_rule, in_value = _places_by_rule(said, chances), _in_value(said)
     pieces: list[Clause] = []
     asides: list[bool] = []
-    for first, last in pairwise([0, *cuts, len(said.tokens)]):
+    for first, last in pairwise([0, *_cuts(chances, by_rule, in_value), len(said.tokens)]):
         piece = _clause(said, in_value, first, last)
         if piece is None:
             continue
-        before = next((k for k in reversed(range(len(pieces))) if not asides[k]), None)
-        is_beside = before is not None and before == len(pieces) - 1 and first not in by_rule
-        if before is not None and (
-            _says_only_when(said, in_value, first, last) or (is_beside and _asks_nothing(said, piece))
-        ):
-            pieces[before:] = [_up_to(said, pieces[before], piece)]
-            asides[before:] = [False]
-            continue
-        is_aside = np.mean([chance.is_aside for chance in chances[first:last]]) > _IS_ASIDE
-        holds_value = any(slot.kind != "time" or is_later(slot) for slot in piece.slots)  # "today" is said of anything
-        pieces.append(piece)
-        asides.append(bool(is_aside) and not holds_value)
+        if pieces and not asides[-1] and first not in by_rule and _names_a_thing(said, piece):
+            pieces[-1] = _up_to(said, pieces[-1], piece)
+        else:
+            pieces.append(piece)
+            asides.append(_is_aside(piece, chances[first:last]))
     return Acts(tuple(pieces), frozenset(np.flatnonzero(asides).tolist()) if not all(asides) else frozenset())
 
 
-def _asks_nothing(said: Utterance, piece: Clause) -> bool:
-    """Return whether a piece is no more than a thing's name, which belongs to the verb before ("… and the heater"), or
-    what somebody does ("and then we cook")."""
+def _cuts(chances: Sequence[MarkedToken], by_rule: Collection[int], in_value: Sequence[Slot | None]) -> list[int]:
+    """Return the places at which an act begins after another; none within a value."""
+    found = []
+    for place, chance in enumerate(chances):
+        is_within = place == 0 or (in_value[place] is not None and in_value[place] is in_value[place - 1])
+        if not is_within and chance.begins > (_BEGINS_BY_RULE if place in by_rule else _BEGINS):
+            found.append(place)
+    return found
+
+
+def _is_aside(piece: Clause, chances: Sequence[MarkedToken]) -> bool:
+    """Return whether a piece wishes nothing, as marked, and holds no value; "today" is said of anything."""
+    holds_value = any(slot.kind != "time" or is_later(slot) for slot in piece.slots)
+    return not holds_value and float(np.mean([chance.is_aside for chance in chances])) > _IS_ASIDE
+
+
+def _names_a_thing(said: Utterance, piece: Clause) -> bool:
+    """Return whether a piece is no more than a thing's name, which belongs to the verb before: "… and the heater"."""
     words = [token.low for token in said.tokens if piece.start <= token.start < piece.end]
     is_short = len(words) == 1 or (words[0] in _DETERMINERS and len(words) <= _MOST_NAMING)
-    is_told = words[0] in _SOMEBODY and len(words) <= _MOST_TOLD and _NEEDS.isdisjoint(words)
-    return not piece.slots and (is_told or (is_short and not (VERBS | _STATES).intersection(words)))
-
-
-def _says_only_when(said: Utterance, in_value: Sequence[Slot | None], first: int, last: int) -> bool:
-    """Return whether tokens say a time and nothing else: "and then, at six" tells when to do what was said before."""
-    values = [slot for slot in in_value[first:last] if slot is not None]
-    others = [token for token, slot in zip(said.tokens[first:last], in_value[first:last]) if slot is None]
-    is_time = bool(values) and all(slot.kind == "time" for slot in values)
-    return is_time and all(_is_mark(token) or token.low in _WITH_A_TIME for token in others)
+    return is_short and not piece.slots and not (VERBS | _STATES).intersection(words)
 
 
 def _up_to(said: Utterance, one: Clause, last: Clause) -> Clause:
