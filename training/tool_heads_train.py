@@ -4,10 +4,10 @@ Real people's requests (`$HEARTH_DATA/requests`: SLURP, HWU64 and Home Assistant
 CC BY-SA 4.0, Almond Apache-2.0), the shipped demonstrations and new people's requests, also act by act. Of real
 people's a tenth is held out for ever (`is_held_out`), by words, and by file for Home Assistant's tests. Two of five are
 learned a second time as somebody in a hurry types them, as a slip often leaves another word ("turn of the lights") that
-no spelling mends. A request that several tools would serve counts for them together. The weights are a logistic regression's; what homes teach is added
-to them by least squares, for which the inverse Gram matrix of these rows says how well each direction is known.
-Writes src/hearth/data/tool_heads.npz and tool_heads.json: hashes of the data, seed, options, counts. No text
-is in them.
+no spelling mends. A request that several tools would serve counts for them together. The weights are a logistic
+regression's; what homes teach is added to them by least squares, for which the inverse Gram matrix of these rows says
+how well each direction is known. Writes src/hearth/data/tool_heads.npz and tool_heads.json: hashes of the data, seed,
+options, counts. No text is in them.
 """
 
 from __future__ import annotations
