@@ -101,7 +101,7 @@ def _mark_around(acts: range, low: Sequence[str], begins: list[int], is_aside: l
         begins[first] = 1
         is_aside[:first] = [1] * first
     elif first <= _NEAR:
-        begins[1 : first + 1] = [0] * first
+        begins[1 : first + 1] = [int(begin == 1) for begin in begins[1 : first + 1]]
     if len(low) - stop > _NEAR and low[stop] in _PAUSES:
         begins[stop + 1] = 1
         is_aside[stop + 1 :] = [1] * (len(low) - stop - 1)

@@ -735,3 +735,42 @@ def test_what_has_no_verb_of_its_own_is_not_turned_round(shipped: RecallPlanner,
 def test_the_time_of_one_act_is_none_of_another_s(shipped: RecallPlanner) -> None:
     found = steps(plan(shipped, "delete monday.txt and remind me on monday to call mum"))
     assert [tool for tool, _ in found] == ["delete_file", "add_reminder"]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("turn off the lamp and the heater", [("turn_off", "lamp"), ("turn_off", "heater")]),
+        ("turn on the fan, the radio and the lamp", [("turn_on", "fan"), ("turn_on", "radio"), ("turn_on", "lamp")]),
+        ("front door n side gate locked please", [("lock_door", "front door"), ("lock_door", "side gate")]),
+        ("kitchen light and telly off", [("turn_off", "kitchen light"), ("turn_off", "telly")]),
+    ],
+)
+@pytest.mark.companions
+def test_what_is_said_of_several_things_is_done_with_each(
+    shipped: RecallPlanner, text: str, wanted: list[tuple[str, str]]
+) -> None:
+    assert [(tool, arguments["device"]) for tool, arguments in steps(plan(shipped, text))] == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "remind me to call mum and dad at 5",
+        "add milk and bread to the shopping list",
+        "note: salt and vinegar",
+        "play salt and pepper",
+    ],
+)
+@pytest.mark.companions
+def test_what_is_written_in_one_piece_stays_one(shipped: RecallPlanner, text: str) -> None:
+    answer = plan(shipped, text)
+    assert isinstance(answer, Refusal) or (len(answer.steps) == 1 and not answer.unserved)
+
+
+@pytest.mark.companions
+def test_a_thing_that_no_sure_plan_is_found_for_is_told(shipped: RecallPlanner) -> None:
+    answer = plan(shipped, "is the back door locked and the garage")
+    assert isinstance(answer, Plan)
+    said = [*answer.unserved, *(str(one) for step in answer.steps for one in step.arguments.values())]
+    assert any("garage" in text for text in said)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan, only_reads
 from hearth.language.acts.clauses import with_denials
+from hearth.language.acts.shared_verbs import shared_verb
 from hearth.language.reading import Utterance
 from hearth.language.text.spelling import words_in_text
 from hearth.models.encoder.sentence_encoder import TokenEncoder
@@ -60,6 +61,7 @@ from hearth.planning.retrieval.plan_assembly import (
     takes_time,
 )
 from hearth.planning.retrieval.segmentation import Acts, acts_of
+from hearth.planning.retrieval.several_things import has_article, is_done_of_each, is_taken_for_one, left_out
 from hearth.planning.retrieval.tool_index import Offered
 from hearth.planning.retrieval.voting import Ballot
 from hearth.protocols import Encoder
@@ -101,6 +103,8 @@ Below it none is done: on the development half of Q2A no such plan of 25 was rig
 """
 _SURELY_NOW = 0.7
 """Least confidence that a request without its time means something that is done at once."""
+_SURE_OF_EACH = 0.8
+"""Least confidence of a plan for each of several things that one verb is said of."""
 _SURE_BESIDE = 0.6
 """Least confidence of a plan for what is said beside the owner's own words."""
 
@@ -203,7 +207,22 @@ class RecallPlanner:
             return Refusal("out_of_scope", "I can't do that: no tools are installed.", planner=self.name)
         self._manners.forget(self.remembered.refresh())
         known = self._meant(said, tools)
-        return known if known is not None else self._recalled(said, tools)
+        return known if known is not None else self._of_each(said, self._recalled(said, tools), tools)
+
+    def _of_each(self, said: Utterance, answer: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
+        """Return the plan for each of several things that one verb is said of, where `answer` leaves one out or takes
+        them for one; where there is no sure one, the answer, which tells what it leaves out."""
+        shared = shared_verb(said.text, said.tokens, said.slots, said.acts)
+        if shared is None:
+            return answer
+        left = left_out(answer, shared.things)
+        if not left and not is_taken_for_one(answer, shared, tools):
+            return answer
+        each = self._recalled(said.saying(shared.text), tools)
+        if is_done_of_each(each, shared.things, answer, tools) and each.confidence >= _SURE_OF_EACH:
+            return each
+        told = tuple(thing for thing in left if has_article(thing))
+        return replace(answer, unserved=(*answer.unserved, *told)) if isinstance(answer, Plan) else answer
 
     def _recalled(self, said: Utterance, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
         """Return the plan that the most similar demonstrations suggest."""
