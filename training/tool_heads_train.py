@@ -48,6 +48,7 @@ _SHOWN_WEIGHT = 1.0
 """Weight of a demonstration beside a real person's request. At 2.5 one in fifty more of new ones goes to its tool, and
 one in two hundred fewer of what real people said."""
 _DATA = Path(__file__).with_name("data")
+PEOPLE = _DATA / "new_people.jsonl"
 _NOW = dt.datetime.fromisoformat("2026-11-20T09:30:00+01:00")
 
 Floats = NDArray[np.float32]
@@ -143,8 +144,8 @@ def rows_shown() -> list[Row]:
 
 
 def people_to_learn() -> list[Demonstration]:
-    """Return requests of 16 new people; those of the other 32 judge what is learnt (`hearth_bench`)."""
-    return list(read_demonstrations(_DATA / "new_people.jsonl"))
+    """Return requests of 184 new people; those of 48 others judge what is learnt (`hearth_bench`)."""
+    return list(read_demonstrations(PEOPLE))
 
 
 def asides_to_learn() -> list[str]:

@@ -272,6 +272,7 @@ TABLES: tuple[Table, ...] = (
     _own("In the words of sixty invented people, a fifth held out", "varied_requests"),
     _own("Of invented people's whole week, a fifth held out", "week_requests"),
     _own("Of 32 more invented people, of whom nothing was learnt (a development set)", "new_people_requests"),
+    _own("Of 16 more, whom nobody looked at", "unseen_people_requests"),
     _real(
         "What real people said, a held-out tenth: requests that a tool serves",
         "served_requests",

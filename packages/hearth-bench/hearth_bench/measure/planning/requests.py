@@ -5,8 +5,8 @@
 Writes packages/hearth-bench/results/requests.json. Default files: the held-out set (its author saw part of its failures
 while writing demonstrations), the blind set (written without sight of the demonstrations), requests to a home, a
 fifth of what eight authors had invented people say, and a fifth of what six more wrote of such people's whole week (the
-other four fifths are demonstrations); last what 32 more people would ask: nothing of them was learnt, but failures were
-looked at and thresholds chosen by them. Gold may list further right values under `accept`; null among them means that
+other four fifths are demonstrations); what 32 more people would ask: nothing of them was learnt, but failures were
+looked at and thresholds chosen by them; last what 16 more would ask, which nobody looks at. Gold may list further right values under `accept`; null among them means that
 the argument may be left out. Leading articles are forgiven in free text, nothing else is.
 
 Per file: `n`, `refusal_recall` (out-of-scope requests not planned), `wrongly_refused` (in-scope ones not planned),
@@ -46,6 +46,7 @@ FILES = (
     "varied_requests.jsonl",
     "week_requests.jsonl",
     "new_people_requests.jsonl",
+    "unseen_people_requests.jsonl",
 )
 NOW = "2026-11-20T09:30:00+01:00"
 _ARTICLE = re.compile(r"^(?:the|my|a|an|our)\s+", re.I)
