@@ -1,8 +1,9 @@
 """Train what tells asides from wishes: `python -m training.asides_train` (a minute).
 
-Clauses of the shipped demonstrations and of new people's requests: asides are those of requests with several whose words no argument takes and no
-step is said by; wishes are the others, and all clauses of requests that nobody serves. A logistic function with a
-ridge, solved by Newton's method; a fifth of the demonstrations is left out in turn for the figures in the file.
+Clauses of the shipped demonstrations and of new people's requests: asides are those of requests with several whose
+words no argument takes and no step is said by; wishes are the others, and all clauses of requests that nobody serves. A
+logistic function with a ridge, solved by Newton's method; a fifth of the requests is left out in turn for the figures
+in the file.
 Writes src/hearth/data/asides.json.
 """
 

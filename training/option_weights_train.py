@@ -16,6 +16,7 @@ import argparse
 import datetime as dt
 import hashlib
 import json
+import pickle
 import sys
 import tempfile
 from collections import Counter
@@ -84,10 +85,15 @@ Floats = NDArray[np.float64]
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--out", type=Path, default=Path("src/hearth/data/option_weights.json"))
+    options.add_argument("--cases", type=Path, help="where what was planned is kept: read from there, if it is there")
     chosen = options.parse_args()
-    with ProcessPoolExecutor(_N_PROCESSES, get_context("spawn")) as pool:
-        cases = [case for lot in pool.map(cases_of, range(_N_PROCESSES)) for case in lot]
-    cases = [case for case in cases if case.worth.any()]
+    if chosen.cases is not None and chosen.cases.exists():
+        cases: list[Case] = pickle.loads(chosen.cases.read_bytes())  # the program's own file
+    else:
+        with ProcessPoolExecutor(_N_PROCESSES, get_context("spawn")) as pool:
+            cases = [case for lot in pool.map(cases_of, range(_N_PROCESSES)) for case in lot if case.worth.any()]
+    if chosen.cases is not None:
+        chosen.cases.write_bytes(pickle.dumps(cases))
     odds, loss = fit(cases)
     weights = {"linear": odds.linear, "hidden": odds.hidden, "bias": odds.bias, "outer": odds.outer}
     about = {

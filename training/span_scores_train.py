@@ -1,11 +1,12 @@
 """Train the scores of free-text arguments: `python -m training.span_scores_train` (extra `train`: torch; some minutes).
 
-The shipped demonstrations and new people's requests, whole and clause by clause: for each free-text parameter of each step, the words that are
-its value, or that none are. The network is `hearth.planning.arguments.span_scores`; the chance of a stretch is taken
-among all stretches of the request and saying nothing. What a tool's file says of a parameter is embedded and a vector
-of its own added, left out of every fourth row so that neither does all the work. Writes src/hearth/data/span_scores.npz
-and span_scores.json: options, counts, hash of the demonstrations. The same seed, torch and number of threads give the
-same file. `--hold-every N` leaves every Nth demonstration out and prints what is found in those.
+The shipped demonstrations and new people's requests, whole and clause by clause: for each free-text parameter of each
+step, the words that are its value, or that none are. The network is `hearth.planning.arguments.span_scores`; the chance
+of a stretch is taken among all stretches of the request and saying nothing. What a tool's file says of a parameter is
+embedded and a vector of its own added, left out of every fourth row so that neither does all the work. Writes
+src/hearth/data/span_scores.npz and span_scores.json: options, counts, hash of the demonstrations. The same seed, torch
+and number of threads give the same file. `--hold-every N` leaves every Nth demonstration out and prints what is found
+in those.
 """
 
 from __future__ import annotations

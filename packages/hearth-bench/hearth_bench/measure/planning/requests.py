@@ -6,8 +6,9 @@ Writes packages/hearth-bench/results/requests.json. Default files: the held-out 
 while writing demonstrations), the blind set (written without sight of the demonstrations), requests to a home, a
 fifth of what eight authors had invented people say, and a fifth of what six more wrote of such people's whole week (the
 other four fifths are demonstrations); what 32 more people would ask: nothing of them was learnt, but failures were
-looked at and thresholds chosen by them; last what 16 more would ask, which nobody looks at. Gold may list further right values under `accept`; null among them means that
-the argument may be left out. Leading articles are forgiven in free text, nothing else is.
+looked at and thresholds chosen by them; last what 16 more would ask, which nobody looks at. Gold may list further right
+values under `accept`; null among them means that the argument may be left out. Leading articles are forgiven in free
+text, nothing else is.
 
 Per file: `n`, `refusal_recall` (out-of-scope requests not planned), `wrongly_refused` (in-scope ones not planned),
 `tools_right` (same tools, order aside, of those in scope), `node_f1` (macro), `exact` (tools, references and all
