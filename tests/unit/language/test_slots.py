@@ -554,3 +554,8 @@ def test_a_name_with_an_s_and_no_apostrophe_is_the_name(text: str) -> None:
 
 def test_an_s_that_makes_another_word_is_no_possessive() -> None:
     assert not [slot for slot in find("it marks the wills") if slot.kind == "person"]
+
+
+def test_a_range_that_ends_behind_its_month_is_no_range() -> None:
+    slots = find_slots("birthdays between 25th and 31st of this month", NOW, Context())
+    assert all("31" not in str(slot.views.get("end", "")) for slot in slots)

@@ -1,133 +1,185 @@
-"""Finds several things that one verb is said of, and says it of each: "turn off the lamp and the heater" is "turn off
-the lamp. turn off the heater".
+"""Finds several things in a row that one verb is said of, and says it of each: "turn off the lamp and the heater" is
+"turn off the lamp. turn off the heater".
 
-Covered: things joined by "and", "n", "&" or "plus", and by commas before one of these; a verb before them, a state
-behind them ("kitchen light and telly off") or between ("is the back door locked and the garage"). Not covered: things
-of more than four words or with a value in them; languages other than English. Whether each is a thing by itself, or
-both are one ("salt and vinegar crisps"), words alone do not tell: whoever asks plans it both ways.
+Covered: a row right behind the verb that an act begins with ("lock the front door and the side gate", "dim the lamp,
+the spots and the shelf to 20"); a row that an act begins with, before a state ("kitchen light and telly off"); a
+question for the state of a thing and of one behind it ("is the back door locked and the garage"). Not covered: rows
+behind other words ("the note about the car and the bike" is one note, "remind me to feed the cat and the dog" one
+reminder), acts that except something, "the front and back door", names that the owner knows with an "and" in them,
+things with a value in them, other languages than English. Whether both are one all the same ("the black and the white
+lamp"), words alone do not tell: whoever asks plans it both ways.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hearth.language.acts.clauses import VERBS
 from hearth.language.text.tokens import Clause, Slot, Token, listed
 
-_JOINING = frozenset(listed("and n & plus"))
-_DETERMINERS = frozenset(listed("the a an my our your his her their this that these those"))
-_STATES = frozenset(listed("on off up down out in open shut closed locked unlocked done finished gone"))
+_DETERMINERS = frozenset(listed("the a an my our your his her their its this that these those"))
+_STATES = frozenset(listed("on off up down out open shut closed locked unlocked"))
+_PARTICLES = frozenset(listed("on off up down out"))
+_ASKING = frozenset(listed("is are was were"))
+_POLITE = frozenset(listed("please can could would will you kindly hey hi hello ok okay now just and then also so pls"))
+"""Words before the verb with which an act still begins with it."""
 _NO_THINGS = frozenset(
     listed(
-        "of to at for with or is are was were be been will would should could can has have had do does did i you we he "
-        "she it they them him me us not no so as by from but if about please then also too what who when where how why "
-        "there here now just oh ok okay pls once since while until both all"
+        "of to at in for with onto into about from by as is are was were be been will would should could can has have "
+        "had do does did i you we he she it they them him me us no so if please pls then also too what who when where "
+        "how why there here now just today tomorrow tonight oh ok okay once since while until both all"
     )
 )
-_BEHIND = (
-    _STATES | _JOINING | frozenset(listed("in at to for from of by with please pls as today tomorrow tonight now"))
+_EXCEPTING = frozenset(
+    listed("but except excepting not never without other apart instead stop either or don't dont than")
 )
-"""What a thing may end before."""
-_MOST_WORDS = 4
-_POSSESSIVE = "'s"
+"""Words that say of one of the things what is not said of the others."""
+_LEADS_ON = frozenset(listed("to at in on for by"))
+"""Words behind a row after which one value, or one more name, goes for all of it."""
+_VALUES = frozenset(listed("time duration number quantity unit expression email phone url file quoted"))
+_MOST_WORDS, _MOST_THINGS, _LONGEST = 4, 6, 500
+"""Words of a thing's name; things in a row; characters of the act said of each."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedVerb:
-    """Things that one verb is said of."""
+    """Things in a row that one verb is said of."""
 
     things: tuple[str, ...]
     text: str
     """The whole text, with what is said of all said of each."""
     is_state_behind: bool
-    """Whether what is said of the things stands behind the last of them alone."""
+    """Whether what is said of them stands behind the last alone: "kitchen light and telly off"."""
 
 
-def shared_verb(text: str, said: Sequence[Token], slots: Sequence[Slot], acts: Sequence[Clause]) -> SharedVerb | None:
-    """Return the first of a request's acts that is about several things at once; None where none is.
+def shared_verbs(
+    text: str, said: Sequence[Token], acts: Sequence[Clause], mentions: Sequence[Slot]
+) -> Iterator[SharedVerb]:
+    """Yield the rows of things of a request, one for each act that has one.
 
     Args:
         said: The request's words.
-        slots: Its typed values.
         acts: Its parts that each ask for one thing.
+        mentions: Its typed values, and all that is said in it that the context knows.
     """
     for act in acts:
-        inside = [token for token in said if act.start <= token.start < act.end]
-        valued = {k for k, t in enumerate(inside) if any(s.start < t.end and t.start < s.end for s in slots)}
-        found = _things(inside, valued)
-        if found is None:
+        inside = said[bisect_left(said, act.start, key=_start) : bisect_left(said, act.end, key=_start)]
+        row = _Row.in_act(inside, [slot for slot in mentions if act.start <= slot.start < act.end], text)
+        if row is None:
             continue
-        things, behind = found
-        cut = [(inside[first].start, inside[last - 1].end) for first, last in things]
-        start = text[act.start : cut[0][0]]
-        between = text[cut[0][1] : inside[behind].end] if behind is not None else ""
-        rest = between if behind is not None else text[cut[-1][1] : act.end]
-        each = [text[first:last] for first, last in cut]
-        spelt = ". ".join(f"{start}{thing}{rest}".strip() for thing in each)
-        is_behind = not start.strip() and bool(rest.strip())
-        return SharedVerb(tuple(each), text[: act.start] + spelt + text[act.end :], is_behind)
-    return None
+        places = [(row.said[first].start, row.said[last - 1].end) for first, last in row.things]
+        before = text[act.start : places[0][0]]
+        behind = text[places[0][1] : row.said[row.behind].end] if row.behind else text[places[-1][1] : act.end]
+        things = tuple(text[first:last] for first, last in places)
+        of_each = ". ".join(f"{before}{thing}{behind}".strip() for thing in things)
+        if len(things) <= _MOST_THINGS and len(of_each) <= _LONGEST:
+            yield SharedVerb(things, text[: act.start] + of_each + text[act.end :], is_state_behind=not before.strip())
 
 
-def _things(said: Sequence[Token], valued: set[int]) -> tuple[list[tuple[int, int]], int | None] | None:
-    """Return where the things stand, and where the state stands that is between the first and the others."""
-    for place, token in enumerate(said):
-        if token.low not in _JOINING or place in (0, len(said) - 1):
-            continue
-        last = _thing_from(said, place + 1, valued)
-        if last is None:
-            continue
-        first = _things_before(said, place, valued)
-        if first:
-            return [*first, *_and_on(said, last, valued)], None
-        is_state = said[place - 1].low in _STATES and last[1] == len(said)
-        first = _things_before(said, place - 1, valued) if is_state else []
-        if first:
-            return [first[-1], last], place - 1
-    return None
+@dataclass(frozen=True, slots=True)
+class _Row:
+    said: Sequence[Token]
+    things: list[tuple[int, int]]
+    """First word of each and the one after its last."""
+    behind: int = 0
+    """Place of the state between the first thing and the other; 0 where there is none."""
+
+    @classmethod
+    def in_act(cls, said: Sequence[Token], mentions: Sequence[Slot], text: str) -> _Row | None:
+        """Return the row of an act; None where it has none, or several things are known by one name."""
+        if len(said) < 3 or any(token.low in _EXCEPTING for token in said):
+            return None
+        start = next((k for k, token in enumerate(said) if token.low not in _POLITE), 0)
+        is_ordered, is_asked = said[start].low in VERBS, said[start].low in _ASKING
+        if is_ordered:
+            start += 1 + (said[min(start + 1, len(said) - 1)].low in _PARTICLES)
+        elif is_asked:
+            start += 1
+        values = [slot for slot in mentions if slot.kind in _VALUES]
+        valued = {k for k, token in enumerate(said) if any(s.start < token.end and token.start < s.end for s in values)}
+        things = _things_from(said, start, valued, text)
+        end = things[-1][1] if things else 0
+        if is_asked:
+            is_whole = len(things) == 1 and _is_asked_again(said, end, valued, text)
+            return cls(said, [things[0], (end + 2, len(said))], end) if is_whole else None
+        has_state = end < len(said) and said[end].low in _STATES
+        is_row = len(things) > 1 and (is_ordered or has_state) and _is_all(said, end + has_state, valued)
+        joints = [said[first - 1].start for first, _ in things[1:]]
+        is_one = any(slot.start < joint < slot.end for slot in mentions for joint in joints)
+        return cls(said, things) if is_row and not is_one and _is_plain(said, things) else None
 
 
-def _and_on(said: Sequence[Token], last: tuple[int, int], valued: set[int]) -> list[tuple[int, int]]:
-    """Return a thing and those that are joined to it behind."""
-    found = [last]
-    while found[-1][1] < len(said) - 1 and said[found[-1][1]].low in _JOINING:
-        after = _thing_from(said, found[-1][1] + 1, valued)
-        if after is None:
-            break
-        found.append(after)
-    return found
-
-
-def _thing_from(said: Sequence[Token], start: int, valued: set[int]) -> tuple[int, int] | None:
-    """Return the thing that begins at a word; None where other words follow it than belong behind a thing."""
-    first = start + (said[start].low in _DETERMINERS)
-    stop = first
-    while stop < len(said) and _is_naming(said, stop, valued):
-        stop += 1
-    is_ended = stop == len(said) or not said[stop].low[0].isalnum() or said[stop].low in _BEHIND
-    return (start, stop) if is_ended and 0 < stop - first <= _MOST_WORDS else None
-
-
-def _things_before(said: Sequence[Token], stop: int, valued: set[int]) -> list[tuple[int, int]]:
-    """Return the things that end before a word, in order: those before commas, too."""
+def _things_from(said: Sequence[Token], start: int, valued: set[int], text: str) -> list[tuple[int, int]]:
+    """Return the things in a row that begins at a word; of the last comma on, only what a joining word follows."""
     found: list[tuple[int, int]] = []
-    while stop > 0:
-        start = stop
-        while start > 0 and _is_naming(said, start - 1, valued):
-            start -= 1
-        start += start < stop and said[start].low == _POSSESSIVE  # "what's": no name's
-        if not 0 < stop - start <= _MOST_WORDS:
+    n_joined = 0
+    while start < len(said):
+        first = start + (said[start].low in _DETERMINERS)
+        stop = first
+        while stop < len(said) and _is_naming(said, stop, valued, text):
+            stop += 1
+        if not 0 < _n_words(said[first:stop]) <= _MOST_WORDS:
             break
-        start -= start > 0 and said[start - 1].low in _DETERMINERS
-        found.insert(0, (start, stop))
-        if start == 0 or said[start - 1].low not in {",", *_JOINING}:
+        found.append((start, stop))
+        is_joined = _joins(said, stop, text)
+        if is_joined:
+            n_joined = len(found) + 1
+        elif stop == len(said) or said[stop].low != ",":
             break
-        stop = start - 1
-    return found
+        start = stop + 1 + (not is_joined and _joins(said, stop + 1, text))
+        n_joined = len(found) + 1 if start == stop + 2 else n_joined
+    return found[: max(n_joined, 1)]
 
 
-def _is_naming(said: Sequence[Token], place: int, valued: set[int]) -> bool:
-    token = said[place]
-    is_word = (token.low[0].isalpha() or token.low == _POSSESSIVE) and token.low not in _JOINING
-    return is_word and place not in valued and token.low not in VERBS | _STATES | _NO_THINGS | _DETERMINERS
+def _is_asked_again(said: Sequence[Token], end: int, valued: set[int], text: str) -> bool:
+    """Return whether behind a thing there is its state, and then one more thing and nothing else."""
+    if end + 2 >= len(said) or said[end].low not in _STATES or not _joins(said, end + 1, text):
+        return False
+    others = _things_from(said, end + 2, valued, text)
+    return len(others) == 1 and others[0][1] == len(said)
+
+
+def _is_all(said: Sequence[Token], end: int, valued: set[int]) -> bool:
+    """Return whether behind a row no more is said than goes for all of it: a state, one value, a place."""
+    rest = [k for k in range(end, len(said)) if said[k].low not in ("please", "pls", "too", "now")]
+    if not rest:
+        return True
+    others = [k for k in rest if k not in valued]
+    is_led = said[rest[0]].low in _LEADS_ON or rest[0] in valued
+    names_more = any(not said[k].low[0].isalnum() or said[k].low in {*VERBS, "and", "n", "plus"} for k in others)
+    return is_led and not names_more and len(others) <= _MOST_WORDS
+
+
+def _is_plain(said: Sequence[Token], things: Sequence[tuple[int, int]]) -> bool:
+    """Return whether each is named by itself: not "the front and back door", where the first has the only article."""
+    articles = [said[first].low in _DETERMINERS for first, _ in things]
+    return all(articles) or not articles[0]
+
+
+def _joins(said: Sequence[Token], place: int, text: str) -> bool:
+    """Return whether a word joins what stands before it and behind: not in "B&B"."""
+    if not 0 < place < len(said) - 1 or said[place].low not in ("and", "n", "&", "plus"):
+        return False
+    return text[said[place].start - 1].isspace() and text[said[place].end].isspace()
+
+
+def _is_naming(said: Sequence[Token], place: int, valued: set[int], text: str) -> bool:
+    low = said[place].low
+    if low in ("-", "'s") and place:  # "brother-in-law", "Ann's"
+        return said[place].start == said[place - 1].end and (low != "-" or not text[said[place].end :][:1].isspace())
+    if place and said[place - 1].low == "-" and low[0].isalpha():
+        return place not in valued
+    is_word = low[0].isalpha() and low not in ("and", "n", "plus")
+    return is_word and place not in valued and low not in VERBS | _STATES | _NO_THINGS | _DETERMINERS
+
+
+def _n_words(said: Sequence[Token]) -> int:
+    """Return how many words there are, what hyphens hold together as one."""
+    words = sum(token.low[0].isalpha() for token in said)
+    return words - sum(token.low == "-" for token in said)
+
+
+def _start(token: Token) -> int:
+    return token.start

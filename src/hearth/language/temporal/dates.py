@@ -276,7 +276,8 @@ def _number_range(line: Line, number: tuple[int, int], cue: str) -> Reading:
         return _dated_range(line, MONTHS[line.word(place)], number[0], second[0], place + 1)
     if number[1] - 2 >= 0 and second[1] - place < 1 and line.words[second[1] - 1] in ("st", "nd", "rd", "th"):
         first = lone_day(line, number[0])
-        return (Said(first=first, after=first.replace(day=second[0]) + DAY), second[1]) if first else None
+        last = _date(first.year, first.month, second[0]) if first is not None else None
+        return (Said(first=first, after=last + DAY), second[1]) if last is not None else None
     return None
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan, only_reads
 from hearth.language.acts.clauses import with_denials
-from hearth.language.acts.shared_verbs import shared_verb
+from hearth.language.acts.shared_verbs import shared_verbs
 from hearth.language.reading import Utterance
 from hearth.language.text.spelling import words_in_text
 from hearth.models.encoder.sentence_encoder import TokenEncoder
@@ -61,7 +61,7 @@ from hearth.planning.retrieval.plan_assembly import (
     takes_time,
 )
 from hearth.planning.retrieval.segmentation import Acts, acts_of
-from hearth.planning.retrieval.several_things import has_article, is_done_of_each, is_taken_for_one, left_out
+from hearth.planning.retrieval.several_things import is_done_of_each, is_taken_for_one, left_out
 from hearth.planning.retrieval.tool_index import Offered
 from hearth.planning.retrieval.voting import Ballot
 from hearth.protocols import Encoder
@@ -207,25 +207,14 @@ class RecallPlanner:
             return Refusal("out_of_scope", "I can't do that: no tools are installed.", planner=self.name)
         self._manners.forget(self.remembered.refresh())
         known = self._meant(said, tools)
-        return known if known is not None else self._of_each(said, self._recalled(said, tools), tools)
+        return known if known is not None else self._recalled(said, tools)
 
-    def _of_each(self, said: Utterance, answer: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
-        """Return the plan for each of several things that one verb is said of, where `answer` leaves one out or takes
-        them for one; where there is no sure one, the answer, which tells what it leaves out."""
-        shared = shared_verb(said.text, said.tokens, said.slots, said.acts)
-        if shared is None:
-            return answer
-        left = left_out(answer, shared.things)
-        if not left and not is_taken_for_one(answer, shared, tools):
-            return answer
-        each = self._recalled(said.saying(shared.text), tools)
-        if is_done_of_each(each, shared.things, answer, tools) and each.confidence >= _SURE_OF_EACH:
-            return each
-        told = tuple(thing for thing in left if has_article(thing))
-        return replace(answer, unserved=(*answer.unserved, *told)) if isinstance(answer, Plan) else answer
+    def _recalled(self, said: Utterance, tools: Mapping[str, ToolSpec], *, of_each: bool = True) -> Plan | Refusal:
+        """Return the plan that the most similar demonstrations suggest.
 
-    def _recalled(self, said: Utterance, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
-        """Return the plan that the most similar demonstrations suggest."""
+        Args:
+            of_each: Whether to do with each of several things what one verb says of them.
+        """
         offered = self._offers(tools)
         units, ways = self._units(said, (acts_of(said, self.remembered.classifier), Acts(said.acts)))
         if not units[0].tokens:
@@ -250,8 +239,29 @@ class RecallPlanner:
             or self._is_for_now_only(answer, said, offered)
         ):
             answer = Refusal("out_of_scope", _NOT_LATER, planner=self.name)
+        if again is not None and _bears_out(answer, again):
+            return self._repeated(again)
         answer = with_denials(answer, said.text) if isinstance(answer, Plan) else answer
-        return self._repeated(again) if again is not None and _bears_out(answer, again) else answer
+        return self._of_each(said, answer, tools) if of_each and isinstance(answer, Plan) else answer
+
+    def _of_each(self, said: Utterance, answer: Plan, tools: Mapping[str, ToolSpec]) -> Plan:
+        """Return the plan for each of several things that one verb is said of, where `answer` leaves one out or takes
+        them for one; where there is no sure one, the answer, which tells what it leaves out."""
+        for things in [row.things for row in shared_verbs(said.text, said.tokens, said.acts, said.mentions)]:
+            rows = shared_verbs(said.text, said.tokens, said.acts, said.mentions)
+            shared = next((row for row in rows if row.things == things), None)
+            left = left_out(answer, things)
+            if shared is None or not (left or is_taken_for_one(answer, shared, tools)):
+                continue
+            spelt = said.saying(shared.text)
+            each = self._recalled(spelt, tools, of_each=False)
+            least = min(_SURE_OF_EACH, answer.confidence)
+            if is_done_of_each(each, shared, answer, tools) and each.confidence >= least:
+                said, answer = spelt, replace(each, unserved=answer.unserved)
+            else:
+                untold = [thing for thing in left if not any(thing in told for told in answer.unserved)]
+                answer = replace(answer, unserved=(*answer.unserved, *untold))
+        return answer
 
     def _act_by_act(self, ballot: Ballot, units: Sequence[Unit], way: Way, offered: Offered) -> _Tried:
         """Return what is to be done for a request that is cut in one way."""

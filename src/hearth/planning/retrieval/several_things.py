@@ -10,68 +10,101 @@ from typing import TypeGuard
 
 from hearth.language.acts.shared_verbs import SharedVerb
 from hearth.planning.arguments.alignment import FUNCTION_WORDS
+from hearth.planning.plan_steps import is_taking_away
 from hearth.types import Argument, Plan, Refusal, Step, ToolSpec
 
 
-def left_out(answer: Plan | Refusal, things: Sequence[str]) -> tuple[str, ...]:
-    """Return the things that a plan says nothing of, where it does of another of them; none of a refusal."""
-    if not isinstance(answer, Plan):
-        return ()
+def left_out(answer: Plan, things: Sequence[str]) -> tuple[str, ...]:
+    """Return the things that a plan says nothing of, where it does of another of them."""
     written = frozenset(word for step in answer.steps for value in _values(step) for word in value)
-    left = tuple(thing for thing in things if not _named(thing) & written)
+    left = tuple(thing for thing in things if not _own_words(thing, things) & written)
     return left if len(left) < len(things) else ()
 
 
-def is_taken_for_one(answer: Plan | Refusal, shared: SharedVerb, tools: Mapping[str, ToolSpec]) -> bool:
+def is_taken_for_one(answer: Plan, shared: SharedVerb, tools: Mapping[str, ToolSpec]) -> bool:
     """Return whether a plan looks for several things as if they were one, or does with one what is said of another."""
-    if not isinstance(answer, Plan):
-        return False
-    doing = {_doing(answer, thing) for thing in shared.things}
+    doing = {answer.steps[k].tool if k >= 0 else "" for k in (_place(answer, thing) for thing in shared.things)}
     if shared.is_state_behind and len(doing) > 1 and "" not in doing:
         return True
     each = [_named(thing) for thing in shared.things]
-    for step in answer.steps:
-        for name, value in step.arguments.items():
-            parameter = tools[step.tool].parameter(name)
-            if parameter is None or not parameter.names_a_thing or not isinstance(value, str):
-                continue
-            holds_all = sum(words <= _named(value) for words in each) > 1
-            if holds_all and (parameter.is_resolved or all(has_article(thing) for thing in shared.things)):
-                return True
-    return False
+    return any(
+        sum(words <= _named(value) for words in each) > 1
+        for step in answer.steps
+        for name, argument in step.arguments.items()
+        if _names_things(step, name, tools)
+        for value in _texts(argument)
+    )
 
 
 def is_done_of_each(
-    each: Plan | Refusal, things: Sequence[str], answer: Plan | Refusal, tools: Mapping[str, ToolSpec]
+    each: Plan | Refusal, shared: SharedVerb, answer: Plan, tools: Mapping[str, ToolSpec]
 ) -> TypeGuard[Plan]:
-    """Return whether a plan does the same with each thing, in steps of their own that name it, and nothing that
-    `answer` does not."""
-    if not isinstance(each, Plan) or each.unserved or not isinstance(answer, Plan):
+    """Return whether a plan does the same with each thing, in steps that name it alone, and beside that just what
+    `answer` does. What takes something away wants each thing named with an article: "arts and crafts" is one."""
+    if not isinstance(each, Plan) or not {*each.unserved} <= {*answer.unserved}:
         return False
-    places = [_place(each, thing) for thing in things]
-    if -1 in places or len(set(places)) < len(places):
+    parts = [_about(each, thing) for thing in shared.things]
+    if not all(parts) or sum(map(len, parts)) > len(frozenset().union(*parts)):
         return False
-    named = {(each.steps[k].tool, name) for thing, k in zip(things, places) for name in _names(each.steps[k], thing)}
-    (tool, name), *others = named
-    parameter = tools[tool].parameter(name)
-    names_it = not others and parameter is not None and parameter.names_a_thing
-    return names_it and {step.tool for step in each.steps} <= {step.tool for step in answer.steps}
+    if len({tuple(each.steps[k].tool for k in sorted(part)) for part in parts}) > 1:
+        return False
+    for part, thing in zip(parts, shared.things):
+        step = each.steps[min(part)]
+        if not any(_names_things(step, name, tools) for name in _names(step, thing)):
+            return False
+    is_sure = all(map(has_article, shared.things)) or not any(is_taking_away(step, tools) for step in each.steps)
+    known = frozenset().union(*(_about(answer, thing) for thing in shared.things))
+    deeds = {answer.steps[k].tool for k in known}
+    is_alike = shared.is_state_behind or {each.steps[k].tool for part in parts for k in part} == deeds
+    return is_sure and is_alike and _rest(each, frozenset().union(*parts)) == _rest(answer, known)
 
 
-def _doing(plan: Plan, thing: str) -> str:
-    """Return the tool of the step that names a thing; empty where none does."""
+def has_article(thing: str) -> bool:
+    """Return whether a thing is named with an article."""
+    return thing.lower().partition(" ")[0] in FUNCTION_WORDS
+
+
+def _rest(plan: Plan, left: frozenset[int]) -> list[str]:
+    """Return what a plan does beside some of its steps; which step a reference is to does not tell them apart."""
+    return sorted(
+        f"{step.tool} {sorted((name, repr(_texts(value))) for name, value in step.arguments.items())}"
+        for k, step in enumerate(plan.steps)
+        if k not in left
+    )
+
+
+def _about(plan: Plan, thing: str) -> frozenset[int]:
+    """Return the steps that name a thing, and those that use what they find; the one that names it alone, if any."""
     place = _place(plan, thing)
-    return plan.steps[place].tool if place >= 0 else ""
+    found = {place} if place >= 0 else set()
+    for k, step in enumerate(plan.steps):
+        if any(ref.step in found for ref in step.refs()):
+            found.add(k)
+    return frozenset(found)
 
 
 def _place(plan: Plan, thing: str) -> int:
-    return next((k for k, step in enumerate(plan.steps) if _names(step, thing)), -1)
+    """Return the first step with a value that is just the thing; else with one that holds it; else -1."""
+    named = _named(thing)
+    exact = (k for k, step in enumerate(plan.steps) if named in _values(step))
+    return next(exact, next((k for k, step in enumerate(plan.steps) if _names(step, thing)), -1))
 
 
 def _names(step: Step, thing: str) -> list[str]:
     """Return the arguments of a step that name a thing."""
     named = _named(thing)
     return [name for name, value in step.arguments.items() if any(named <= _named(text) for text in _texts(value))]
+
+
+def _names_things(step: Step, name: str, tools: Mapping[str, ToolSpec]) -> bool:
+    parameter = tools[step.tool].parameter(name)
+    return parameter is not None and parameter.names_a_thing
+
+
+def _own_words(thing: str, things: Sequence[str]) -> frozenset[str]:
+    """Return the words of a thing that are in no other; all where each is."""
+    others = frozenset(word for other in things if other != thing for word in _named(other))
+    return _named(thing) - others or _named(thing)
 
 
 def _values(step: Step) -> list[frozenset[str]]:
@@ -86,8 +119,3 @@ def _texts(argument: Argument) -> list[str]:
 def _named(text: str) -> frozenset[str]:
     words = frozenset(text.lower().replace("\u2019", "'").replace("'s", " ").split())
     return words - FUNCTION_WORDS or words
-
-
-def has_article(thing: str) -> bool:
-    """Return whether a thing is named with an article."""
-    return thing.lower().partition(" ")[0] in FUNCTION_WORDS
