@@ -81,7 +81,7 @@ _EVERY_NEW = 6
 _PENALTY = 0.001
 _N_STEPS, _STEP = 900, 0.015
 _STRANGERS, _N_STRANGERS, _MOST_ACTS = ("s", "t", "u"), 4_000, 2
-"""Authors of whose people nothing was learnt before the weights were carried on; how many requests; most acts of one."""
+"""Authors of whose people nothing was learnt before weights were carried on; how many requests; most acts of one."""
 _PULL, _N_CARRIED_ON, _CARRIED_ON_STEP = 0.01, 400, 0.005
 """How hard weights that are carried on are pulled back to what they were; steps, and the first of them."""
 Floats = NDArray[np.float64]
