@@ -82,6 +82,8 @@ _PENALTY = 0.001
 _N_STEPS, _STEP = 900, 0.015
 _STRANGERS, _N_STRANGERS, _MOST_ACTS = ("s", "t", "u"), 4_000, 2
 """Authors of whose people nothing was learnt before weights were carried on; how many requests; most acts of one."""
+_N_REAL = 2_500
+"""Real people's requests beside them: without, of a thousand requests not learnt five fewer are served."""
 _PULL, _N_CARRIED_ON, _CARRIED_ON_STEP = 0.01, 400, 0.005
 """How hard weights that are carried on are pulled back to what they were; steps, and the first of them."""
 Floats = NDArray[np.float64]
@@ -167,7 +169,7 @@ def cases_of(lot: int) -> list[Case]:
 
 def cases_of_strangers() -> list[Case]:
     """Return what is planned, with all that ships, of people of whom none of it learnt (`_STRANGERS`): whole requests
-    of up to two steps, and the first acts of others."""
+    of up to two steps, and the first acts of others; and of real people, of whom it did, so that they stay served."""
     specs = load_tools(None).specs
     planner = RecallPlanner(MiniLMEncoder.open())
     planner.add(shipped_demonstrations())
@@ -178,6 +180,9 @@ def cases_of_strangers() -> list[Case]:
         acts = [piece for piece in pieces_of(one) if piece.plan.steps] if len(explain(one)) == 1 else []
         alone = [one] if len(one.plan.steps) <= _MOST_ACTS else []
         cases += [_shown(planner, d, specs, _DEMONSTRATION_WEIGHT) for d in (*alone, *acts[:_MOST_ACTS])]
+    asked = requests_to_learn(())
+    random.Random(SEED).shuffle(asked)
+    cases += [_asked(planner, one, specs, _REAL_WEIGHT) for one in asked[:_N_REAL]]
     return [case for case in cases if case.worth.any()]
 
 
