@@ -1,9 +1,8 @@
 """Train what tells asides from wishes: `python -m training.asides_train` (a minute).
 
-Clauses of the shipped demonstrations and of new people's requests: asides are those of requests with several whose
-words no argument takes and no step is said by; wishes are the others, and all clauses of requests that nobody serves. A
-logistic function with a ridge, solved by Newton's method; a fifth of the requests is left out in turn for the figures
-in the file.
+Clauses of the shipped demonstrations: asides are those of requests with several whose words no argument takes and no
+step is said by; wishes are the others, and all clauses of requests that nobody serves. A logistic function with a
+ridge, solved by Newton's method; a fifth of the demonstrations is left out in turn for the figures in the file.
 Writes src/hearth/data/asides.json.
 """
 
@@ -24,7 +23,6 @@ from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.alignment import ANY_TIME, Said, Slotted, explain, flat, named_in, tokens_of
 from hearth.planning.retrieval.asides import LIKELY, features_of
 from hearth.types import Context, Demonstration
-from training.tool_heads_train import people_to_learn
 
 _OUT = Path(__file__).parents[1] / "src" / "hearth" / "data" / "asides.json"
 _RIDGE, _ASIDE_WEIGHT, _N_STEPS, _N_FOLDS = 2.0, 3.0, 12, 5
@@ -36,8 +34,7 @@ Floats = NDArray[np.float64]
 
 def main() -> None:
     encoder = MiniLMEncoder.open()
-    demonstrations = (*shipped_demonstrations(), *people_to_learn())
-    clauses = [found for one in demonstrations for found in clauses_of(one)]
+    clauses = [found for one in shipped_demonstrations() for found in clauses_of(one)]
     features = features_of([text for _, text, _ in clauses], encoder).astype(np.float64)
     right = np.array([is_aside for _, _, is_aside in clauses], dtype=np.float64)
     folds = np.array([zlib.crc32(id.encode()) % _N_FOLDS for id, _, _ in clauses])

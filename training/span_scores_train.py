@@ -1,12 +1,11 @@
 """Train the scores of free-text arguments: `python -m training.span_scores_train` (extra `train`: torch; some minutes).
 
-The shipped demonstrations and new people's requests, whole and clause by clause: for each free-text parameter of each
-step, the words that are its value, or that none are. The network is `hearth.planning.arguments.span_scores`; the chance
-of a stretch is taken among all stretches of the request and saying nothing. What a tool's file says of a parameter is
-embedded and a vector of its own added, left out of every fourth row so that neither does all the work. Writes
-src/hearth/data/span_scores.npz and span_scores.json: options, counts, hash of the demonstrations. The same seed, torch
-and number of threads give the same file. `--hold-every N` leaves every Nth demonstration out and prints what is found
-in those.
+The shipped demonstrations, whole and clause by clause: for each free-text parameter of each step, the words that are
+its value, or that none are. The network is `hearth.planning.arguments.span_scores`; the chance of a stretch is taken
+among all stretches of the request and saying nothing. What a tool's file says of a parameter is embedded and a vector
+of its own added, left out of every fourth row so that neither does all the work. Writes src/hearth/data/span_scores.npz
+and span_scores.json: options, counts, hash of the demonstrations. The same seed, torch and number of threads give the
+same file. `--hold-every N` leaves every Nth demonstration out and prints what is found in those.
 """
 
 from __future__ import annotations
@@ -38,7 +37,6 @@ from hearth.planning.arguments.binding import TEXT_TYPES
 from hearth.planning.arguments.span_scores import N_BUCKETS, REACH, shape_of, vectors_of
 from hearth.registry import load_tools
 from hearth.types import Context, Demonstration, ToolSpec
-from training.tool_heads_train import PEOPLE, hash_of, people_to_learn
 
 try:
     import torch
@@ -58,10 +56,10 @@ Floats = NDArray[np.float32]
 @dataclass(frozen=True, slots=True)
 class Options:
     seed: int = 1
-    n_hidden: int = 320
-    n_epochs: int = 16
+    n_hidden: int = 192
+    n_epochs: int = 14
     lr: float = 2e-3
-    dropout: float = 0.3
+    dropout: float = 0.4
     hold_every: int = 0
 
 
@@ -88,7 +86,7 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     specs, encoder = load_tools(None).specs, MiniLMEncoder.open(n_threads=1)
-    shown = [*shipped_demonstrations(), *people_to_learn()]
+    shown = shipped_demonstrations()
     print(f"reading {len(shown):,} demonstrations …", file=sys.stderr)
     rows = [row for one in shown for row in rows_of(one, specs, encoder)]
     held = {one.id for number, one in enumerate(shown) if options.hold_every and number % options.hold_every == 0}
@@ -109,7 +107,6 @@ def main() -> None:
         "demonstrations_sha256": hashlib.sha256(
             (files("hearth.data") / "demonstrations.jsonl").read_bytes()
         ).hexdigest(),
-        "people_sha256": hash_of(PEOPLE),
         "torch": torch.__version__,
         "command": "python -m training.span_scores_train",
         "sha256": hashlib.sha256(given.out.read_bytes()).hexdigest(),
