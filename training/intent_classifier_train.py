@@ -75,6 +75,15 @@ class Taught:
     outputs: dict[str, Array]
     """Per output, and per mark of tokens, its weights and bias, shape [385]."""
 
+    def mean_with(self, before: bytes) -> Taught:
+        """Return the mean of this and of the one it was carried on from: it keeps more of what that knew, and as much
+        of what came (Wortsman et al. 2022, robust fine-tuning)."""
+        adapter, rows = unpacked(before, {})
+        return Taught(
+            {name: (values + adapter[name]) / 2 for name, values in self.adapter.items()},
+            {name: (values + rows[name]) / 2 for name, values in self.outputs.items()},
+        )
+
     def packed(self) -> bytes:
         """Return the file of `models.intent_classifier`."""
         return packed(self.adapter, self.outputs)
@@ -296,6 +305,7 @@ def main() -> None:
     print(f"reading {len(rows):,} requests, the acts of {len(acts):,} …", file=sys.stderr)
     before = chosen.carry_on.read_bytes() if chosen.carry_on is not None else b""
     found = taught(rows, Lower([row.form for row in rows]), range(len(rows)), outputs_of(rows), acts, before)
+    found = found.mean_with(before) if before else found
     chosen.out.write_bytes(found.packed())
     about = {
         "outputs": outputs_of(rows),

@@ -70,6 +70,7 @@ class Row:
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--out", type=Path, default=Path("src/hearth/data/tool_heads.npz"))
+    options.add_argument("--carry-on", type=Path, help="file of heads whose weights and the new ones' mean is kept")
     chosen = options.parse_args()
     started = time.process_time()
     asked = requests_to_learn(())
@@ -84,6 +85,8 @@ def main() -> None:
     features = features_of(rows, encoder, projection, phases)
     outputs = outputs_of(rows)
     weights, gram, counts = fitted(features, rows, outputs)
+    if chosen.carry_on is not None:
+        weights = (weights + np.load(chosen.carry_on)["weights"].astype(np.float32)) / 2
     factor = np.linalg.inv(np.linalg.cholesky(gram.astype(np.float64)))
     folder = data_folder()
     about = {
@@ -93,6 +96,7 @@ def main() -> None:
         "n_rows": len(rows),
         "counts": counts,
         "data": {path.name: hash_of(path) for path in sorted(folder.glob("*.jsonl"))},
+        "carried_on_from": hash_of(chosen.carry_on) if chosen.carry_on is not None else "",
         "command": "python -m training.tool_heads_train",
     }
     packed = factor[np.tril_indices(len(factor))].astype(np.float32)

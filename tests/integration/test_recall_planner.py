@@ -177,7 +177,7 @@ def test_no_device_is_called_by_a_time(shipped: RecallPlanner, text: str) -> Non
 
 @pytest.mark.companions
 def test_what_is_surer_with_its_time_is_not_for_now_only(shipped: RecallPlanner) -> None:
-    ((tool, arguments),) = steps(plan(shipped, "tidy the garage shelves on sunday at 5"))
+    ((tool, arguments),) = steps(plan(shipped, "weed the allotment on sunday at 5"))
     assert (tool, arguments["start"]) == ("add_event", "2026-11-22T17:00:00+01:00")
 
 
@@ -650,7 +650,7 @@ def test_of_a_hundred_deeds_none_is_done_alone(shipped: RecallPlanner) -> None:
     [
         ("karate got moved it is now tuesday at five in the afternoon", "2026-11-24T17:00"),
         ("what did I do on Tuesday", "2026-11-17T00:00"),
-        ("enter the lunch I had on Monday", "2026-11-16T00:00"),
+        ("put in the lunch I had on Monday", "2026-11-16T00:00"),
         ("delete the meeting I had on Monday", "2026-11-16T00:00"),
         ("move Tuesday's gym to Friday", "2026-11-27T00:00"),
     ],

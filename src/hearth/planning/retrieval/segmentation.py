@@ -20,7 +20,7 @@ from hearth.language.text.tokens import Clause, Slot, Token, listed
 from hearth.models.intent_classifier import IntentClassifier, MarkedToken
 from hearth.planning.retrieval.plan_assembly import is_later
 
-_BEGINS, _BEGINS_BY_RULE = 0.5, 0.1
+_BEGINS, _BEGINS_BY_RULE = 0.4, 0.1
 """Least chance that an act begins at a word: at any, and at one where a rule says so."""
 _IS_ASIDE = 0.5
 """Mean chance of its words above which a piece belongs to no act, unless it holds a value that is no part of today."""

@@ -23,7 +23,7 @@ from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
 from hearth.language.acts.questions import VALUES
 from hearth.planning.plan_steps import moved
-from hearth.types import Argument, Context, Plan, Ref, Refusal, Request, Step, ToolSpec
+from hearth.types import OWNERS_WORD, Argument, Context, Plan, Ref, Refusal, Request, Step, ToolSpec
 
 FIND = "find_answer"
 _CONTACT, _MAIL, _FILES = "find_contact", "draft_mail", "find_files"
@@ -72,6 +72,7 @@ _FOLLOWS = re.compile(
 )
 """What may stand behind a value that is given."""
 _MAILS = re.compile(r"e-?mail|mail|write|(?:send|draft) an? (?:e-?mail|mail)", re.IGNORECASE)
+_WRITES = re.compile(r"e-?mail|mail|write|send", re.IGNORECASE)
 _POLITE = re.compile(r",? please[\s.!?]*\Z", re.IGNORECASE)
 _AND = re.compile(r",? and |, ", re.IGNORECASE)
 _NO_NAMES = frozenset({"ask", "asking", "for", "whether", "if", "that", "to", "about", "please", "when", "what", "how"})
@@ -119,8 +120,10 @@ def with_answer(
         alias.casefold(): e.name for e in context.entities if e.kind == "person" for alias in (e.name, *e.aliases)
     }
     clause = _of_clause(request, found, people, tools)
-    if clause is not None or not isinstance(found, Plan):
+    if clause is not None:
         return clause
+    if isinstance(found, Refusal):
+        return _of_value(request.text, found, people, tools)
     for steps in (
         _of_a_card(found, request.text, people),
         _of_the_other(found, request.text, people),
@@ -401,6 +404,24 @@ def _of_clause(
     draft = Step(_MAIL, {"to": [Ref(0, ("email",))]}, text=request.text)
     steps = [contact, _asked(_question(said), request.text), _telling(draft, Ref(1, ("value",)), said["thing"])]
     return _checked(Plan((), confidence=0.5, planner="memory"), steps, tools)
+
+
+def _of_value(request: str, found: Refusal, people: Mapping[str, str], tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Plan to write somebody known the value that is named, where no planner does: "send Tom the wifi password"."""
+    if found.kind != "out_of_scope" or found.planner == OWNERS_WORD:
+        return None
+    names = frozenset(word for name in (*people, *people.values()) for word in name.casefold().split()) - _NO_NAMES
+    for first, end in _values_in(request, names):
+        around = _around(request, first, end)
+        whom = _written_to(around, people) if around is not None and _WRITES.match(around[0]["gives"]) else []
+        if len(whom) == 1 and whom[0] in people.values():
+            thing = request[first:end].strip()
+            contact = Step(_CONTACT, {"name": whom[0]}, text=request)
+            draft = Step(_MAIL, {"to": [Ref(0, ("email",))]}, text=request)
+            asked = _asked(f"what is {_as_asked(thing, people)}", request)
+            steps = [contact, asked, _telling(draft, Ref(1, ("value",)), thing)]
+            return _checked(Plan((), confidence=0.5, planner="memory"), steps, tools)
+    return None
 
 
 def _has_value(found: Plan | Refusal) -> bool:
