@@ -80,8 +80,8 @@ class Taught:
         of what came (Wortsman et al. 2022, robust fine-tuning)."""
         adapter, rows = unpacked(before, {})
         return Taught(
-            {name: (values + adapter[name]) / 2 for name, values in self.adapter.items()},
-            {name: (values + rows[name]) / 2 for name, values in self.outputs.items()},
+            {name: (values + adapter[name]) / np.float32(2) for name, values in self.adapter.items()},
+            {name: (values + rows[name]) / np.float32(2) for name, values in self.outputs.items()},
         )
 
     def packed(self) -> bytes:
