@@ -17,7 +17,7 @@ from hearth.storage.database import Store
 from tests.integration.test_teacher_endpoint import Server
 from tests.story import Hearth, with_few_demonstrations
 
-REQUEST = "tidy the garage shelves on sunday at 5"
+REQUEST = "tidy the shed shelves on sunday at 5"
 
 
 def asked(hearth: Hearth, text: str = REQUEST) -> str:
@@ -51,7 +51,7 @@ def test_what_should_have_been_said_teaches_the_request_and_near_ones(hearth: He
     corrected = hearth("correct", asked(hearth), "--say", f"remind me to {REQUEST}")
     assert corrected.code == 0, corrected
     assert "add_reminder" in corrected.out
-    for text in (REQUEST, "tidy the garage shelves on monday at 9", "tidy the bicycle shed on friday at 4"):
+    for text in (REQUEST, "tidy the shed shelves on monday at 9", "tidy the pantry shelves on friday at 4"):
         assert planned(hearth, text) == ["add_reminder"], text
     done = json.loads(hearth("ask", "--json", REQUEST).out)
     assert done["status"] == "done"

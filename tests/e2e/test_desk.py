@@ -167,8 +167,8 @@ def test_undone_and_corrected_from_another_place(desk: Desk, home: Path) -> None
     assert n_notes(home) == 0
     with pytest.raises(NotFound):
         desk.undo(episode.id).result(60)
-    odd = desk.ask("tidy the garage shelves on sunday at 5", READER).result(60)
-    entry = desk.correct(odd.id, "remind me to tidy the garage shelves on sunday at 5").result(60)
+    odd = desk.ask("tidy the shed shelves on sunday at 5", READER).result(60)
+    entry = desk.correct(odd.id, "remind me to tidy the shed shelves on sunday at 5").result(60)
     assert [step.tool for step in entry.demonstration.plan.steps] == ["add_reminder"]
     again = desk.use(lambda agent: agent.plan(agent.request(odd.request.text), agent.tools.specs)).result(60)
     assert isinstance(again, Plan)

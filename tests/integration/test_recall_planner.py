@@ -177,7 +177,7 @@ def test_no_device_is_called_by_a_time(shipped: RecallPlanner, text: str) -> Non
 
 @pytest.mark.companions
 def test_what_is_surer_with_its_time_is_not_for_now_only(shipped: RecallPlanner) -> None:
-    ((tool, arguments),) = steps(plan(shipped, "weed the allotment on sunday at 5"))
+    ((tool, arguments),) = steps(plan(shipped, "tidy the shed shelves on sunday at 5"))
     assert (tool, arguments["start"]) == ("add_event", "2026-11-22T17:00:00+01:00")
 
 
