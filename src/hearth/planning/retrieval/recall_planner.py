@@ -101,7 +101,7 @@ _LEAST_OF_SEVERAL = 0.6
 
 Below it none is done: on the development half of Q2A no such plan of 25 was right.
 """
-_SURELY_NOW = 0.9
+_SURELY_NOW = 0.7
 """Least confidence that a request without its time means something that is done at once."""
 _SURE_OF_EACH = 0.8
 """Least confidence of a plan for each of several things that one verb is said of."""
