@@ -317,7 +317,7 @@ def main() -> None:
         "carried_on_from": hashlib.sha256(before).hexdigest() if before else "",
         "seed": SEED,
         "data": {path.name: hash_of(path) for path in sorted(data_folder().glob("*.jsonl"))},
-        "command": "python -m training.intent_classifier_train",
+        "command": "python -m training.intent_classifier_train" + (" --carry-on FILE" if before else ""),
     }
     chosen.out.with_suffix(".json").write_text(json.dumps(about, indent=2) + "\n")
     size = chosen.out.stat().st_size

@@ -17,7 +17,6 @@ import datetime as dt
 import hashlib
 import json
 import pickle
-import random
 import sys
 import tempfile
 from collections import Counter
@@ -38,7 +37,7 @@ from hearth.models.intent_classifier import IntentClassifier, MarkedToken
 from hearth.planning.arguments.alignment import explain
 from hearth.planning.ranking.heads.request_sketch import drawn_cosines
 from hearth.planning.ranking.heads.tool_heads import NOTHING, PROBE, HeadPrior
-from hearth.planning.retrieval.option_odds import ALIKE, READINGS, OptionOdds, shipped_odds
+from hearth.planning.retrieval.option_odds import ALIKE, READINGS, OptionOdds
 from hearth.planning.retrieval.plan_assembly import Option
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
@@ -80,35 +79,22 @@ _EVERY_NEW = 6
 """One request of so many is planned with new tools although it asks for none of them."""
 _PENALTY = 0.001
 _N_STEPS, _STEP = 900, 0.015
-_STRANGERS, _N_STRANGERS, _MOST_ACTS = ("s", "t", "u"), 4_000, 2
-"""Authors of whose people nothing was learnt before weights were carried on; how many requests; most acts of one."""
-_N_REAL = 2_500
-"""Real people's requests beside them: without, of a thousand requests not learnt five fewer are served."""
-_PULL, _N_CARRIED_ON, _CARRIED_ON_STEP = 0.01, 400, 0.005
-"""How hard weights that are carried on are pulled back to what they were; steps, and the first of them."""
 Floats = NDArray[np.float64]
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--out", type=Path, default=Path("src/hearth/data/option_weights.json"))
-    options.add_argument(
-        "--carry-on",
-        action="store_true",
-        help="go on from what ships, with people of whom neither it nor the shipped heads and classifier learnt",
-    )
     options.add_argument("--cases", type=Path, help="where what was planned is kept: read from there, if it is there")
     chosen = options.parse_args()
     if chosen.cases is not None and chosen.cases.exists():
         cases: list[Case] = pickle.loads(chosen.cases.read_bytes())  # the program's own file
-    elif chosen.carry_on:
-        cases = cases_of_strangers()
     else:
         with ProcessPoolExecutor(_N_PROCESSES, get_context("spawn")) as pool:
             cases = [case for lot in pool.map(cases_of, range(_N_PROCESSES)) for case in lot if case.worth.any()]
-    if chosen.cases is not None:
-        chosen.cases.write_bytes(pickle.dumps(cases))
-    odds, loss = fit(cases, shipped_odds() if chosen.carry_on else None)
+        if chosen.cases is not None:
+            chosen.cases.write_bytes(pickle.dumps(cases))
+    odds, loss = fit(cases)
     weights = {"linear": odds.linear, "hidden": odds.hidden, "bias": odds.bias, "outer": odds.outer}
     about = {
         "readings": READINGS,
@@ -116,7 +102,7 @@ def main() -> None:
         "n_requests": len(cases),
         "loss": round(loss, 4),
         "seed": SEED,
-        "command": "python -m training.option_weights_train" + (" --carry-on" if chosen.carry_on else ""),
+        "command": "python -m training.option_weights_train",
     }
     chosen.out.write_text(json.dumps(about) + "\n")
 
@@ -165,25 +151,6 @@ def cases_of(lot: int) -> list[Case]:
         cases += [_shown(planner, d, specs, _NEW_TOOLS_WEIGHT) for d in singles]
     print(f"lot {lot}: {len(cases):,} requests read", file=sys.stderr)
     return cases
-
-
-def cases_of_strangers() -> list[Case]:
-    """Return what is planned, with all that ships, of people of whom none of it learnt (`_STRANGERS`): whole requests
-    of up to two steps, and the first acts of others; and of real people, of whom it did, so that they stay served."""
-    specs = load_tools(None).specs
-    planner = RecallPlanner(MiniLMEncoder.open())
-    planner.add(shipped_demonstrations())
-    strangers = [d for d in people_to_learn() if d.id.startswith(_STRANGERS)]
-    random.Random(SEED).shuffle(strangers)
-    cases = []
-    for one in strangers[:_N_STRANGERS]:
-        acts = [piece for piece in pieces_of(one) if piece.plan.steps] if len(explain(one)) == 1 else []
-        alone = [one] if len(one.plan.steps) <= _MOST_ACTS else []
-        cases += [_shown(planner, d, specs, _DEMONSTRATION_WEIGHT) for d in (*alone, *acts[:_MOST_ACTS])]
-    asked = requests_to_learn(())
-    random.Random(SEED).shuffle(asked)
-    cases += [_asked(planner, one, specs, _REAL_WEIGHT) for one in asked[:_N_REAL]]
-    return [case for case in cases if case.worth.any()]
 
 
 class _BeforeNewTools(IntentClassifier):
@@ -292,13 +259,10 @@ def _worth(one: RealRequest, option: Option, specs: Mapping[str, ToolSpec]) -> f
     return worth * (_GUESSED if is_guessed else 1.0)
 
 
-def fit(cases: Sequence[Case], before: OptionOdds | None = None) -> tuple[OptionOdds, float]:
+def fit(cases: Sequence[Case]) -> tuple[OptionOdds, float]:
     """Return the net under which what is worth most is likeliest, and its loss; `alike` is not fitted.
 
     Adam (Kingma & Ba 2015) over all cases at once, with a step that falls as a cosine.
-
-    Args:
-        before: A net to go on from; it is pulled back to it, where a new one is pulled to nothing.
     """
     starts = np.cumsum([0, *(len(case.worth) for case in cases[:-1])])
     owner = np.repeat(np.arange(len(cases)), [len(case.worth) for case in cases])
@@ -308,13 +272,16 @@ def fit(cases: Sequence[Case], before: OptionOdds | None = None) -> tuple[Option
     alike = ALIKE * np.concatenate([case.alike for case in cases])
     spread = stacked.std(axis=0) + 1e-6
     rows = (stacked / spread).astype(np.float32)
-    parts = _drawn(rows.shape[1]) if before is None else _scaled(before, spread)
-    home = [np.zeros_like(part) for part in parts] if before is None else [part.copy() for part in parts]
-    pulls = [_PENALTY, _PENALTY, 0.0, _PENALTY] if before is None else [_PULL] * len(parts)
-    n_steps, first = (_N_STEPS, _STEP) if before is None else (_N_CARRIED_ON, _CARRIED_ON_STEP)
+    draw, n = np.random.default_rng(SEED), rows.shape[1]
+    parts = [
+        np.zeros(n),
+        draw.normal(0, 0.5 / n**0.5, (n, N_HIDDEN)),
+        np.zeros(N_HIDDEN),
+        draw.normal(0, 0.1, N_HIDDEN),
+    ]
     means, squares = [np.zeros_like(part) for part in parts], [np.zeros_like(part) for part in parts]
     loss = 0.0
-    for step in range(1, n_steps + 1):
+    for step in range(1, _N_STEPS + 1):
         linear, hidden, bias, outer = parts
         units = np.tanh(rows @ hidden + bias)
         score = rows @ linear + units @ outer + alike
@@ -324,31 +291,15 @@ def fit(cases: Sequence[Case], before: OptionOdds | None = None) -> tuple[Option
         loss = float(-(counts * np.log(good / whole)).sum())
         pull = counts[owner] * (each / whole[owner] - each * worth / good[owner])
         inner = pull[:, None] * outer * (1 - units**2)
-        slopes = [rows.T @ pull, rows.T @ inner, inner.sum(axis=0), units.T @ pull]
-        rate = first * (1 + np.cos(np.pi * step / n_steps)) + (1e-4 if before is None else 0.0)
+        slopes = [rows.T @ pull + _PENALTY * linear, rows.T @ inner + _PENALTY * hidden]
+        slopes += [inner.sum(axis=0), units.T @ pull + _PENALTY * outer]
+        rate = _STEP * (1 + np.cos(np.pi * step / _N_STEPS)) + 1e-4
         for k, slope in enumerate(slopes):
-            slope = slope + pulls[k] * (parts[k] - home[k])
             means[k] = 0.9 * means[k] + 0.1 * slope
             squares[k] = 0.99 * squares[k] + 0.01 * slope**2
             parts[k] = parts[k] - rate * (means[k] / (1 - 0.9**step)) / (np.sqrt(squares[k] / (1 - 0.99**step)) + 1e-9)
     linear, hidden, bias, outer = parts
     return OptionOdds(linear / spread, hidden / spread[:, None], bias, outer), loss
-
-
-def _drawn(n: int) -> list[Floats]:
-    """Return the parts of a new net over `n` readings."""
-    draw = np.random.default_rng(SEED)
-    return [
-        np.zeros(n),
-        draw.normal(0, 0.5 / n**0.5, (n, N_HIDDEN)),
-        np.zeros(N_HIDDEN),
-        draw.normal(0, 0.1, N_HIDDEN),
-    ]
-
-
-def _scaled(odds: OptionOdds, spread: Floats) -> list[Floats]:
-    """Return the parts of a net over readings that are divided by their spread."""
-    return [odds.linear * spread, odds.hidden * spread[:, None], odds.bias.copy(), odds.outer.copy()]
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ def main() -> None:
         "counts": counts,
         "data": {path.name: hash_of(path) for path in sorted(folder.glob("*.jsonl"))},
         "carried_on_from": hash_of(chosen.carry_on) if chosen.carry_on is not None else "",
-        "command": "python -m training.tool_heads_train",
+        "command": "python -m training.tool_heads_train" + (" --carry-on FILE" if chosen.carry_on else ""),
     }
     packed = factor[np.tril_indices(len(factor))].astype(np.float32)
     with chosen.out.open("wb") as file:

@@ -517,7 +517,9 @@ def test_the_form_of_a_request(text: str, form: str) -> None:
 
 
 def read(text: str) -> None:
-    clauses(text, find(text))
+    slots = find(text)
+    assert all(text[slot.start : slot.end] == slot.text for slot in slots)
+    assert sum(len(clause.slots) for clause in clauses(text, slots)) == len(slots)
 
 
 LONG = ["1", "tomorrow ", " ", "\n", ".", "a"]

@@ -54,7 +54,7 @@ _OBJECTS = frozenset(
         "some up out down off back another one two three what who whether if"
     )
 )
-_JOINING = frozenset(listed("and n & , but plus"))
+_JOINING = frozenset(listed("and & , but plus"))
 _STRONG = frozenset(listed("then also afterwards afterward finally lastly additionally"))
 _STRONG_OR_AFTER = _STRONG | {"after"}
 _ASIDES = tuple(

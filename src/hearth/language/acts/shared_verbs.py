@@ -19,8 +19,10 @@ from dataclasses import dataclass
 from hearth.language.acts.clauses import VERBS
 from hearth.language.text.tokens import Clause, Slot, Token, listed
 
-_DETERMINERS = frozenset(listed("the a an my our your his her their its this that these those"))
-_STATES = frozenset(listed("on off up down out open shut closed locked unlocked"))
+DETERMINERS = frozenset(listed("the a an my our your his her their its this that these those"))
+"""Words before a thing's name."""
+STATES = frozenset(listed("on off up down out open shut closed locked unlocked"))
+"""Words that say what a thing is to be, or is, without a verb."""
 _PARTICLES = frozenset(listed("on off up down out"))
 _ASKING = frozenset(listed("is are was were"))
 _POLITE = frozenset(listed("please can could would will you kindly hey hi hello ok okay now just and then also so pls"))
@@ -91,24 +93,36 @@ class _Row:
         """Return the row of an act; None where it has none, or several things are known by one name."""
         if len(said) < 3 or any(token.low in _EXCEPTING for token in said):
             return None
-        start = next((k for k, token in enumerate(said) if token.low not in _POLITE), 0)
-        is_ordered, is_asked = said[start].low in VERBS, said[start].low in _ASKING
-        if is_ordered:
-            start += 1 + (said[min(start + 1, len(said) - 1)].low in _PARTICLES)
-        elif is_asked:
-            start += 1
         values = [slot for slot in mentions if slot.kind in _VALUES]
         valued = {k for k, token in enumerate(said) if any(s.start < token.end and token.start < s.end for s in values)}
+        start = next((k for k, token in enumerate(said) if token.low not in _POLITE), 0)
+        if said[start].low in _ASKING:
+            return cls._asked(said, start + 1, valued, text)
+        row = cls._ordered(said, start, valued, text)
+        joints = [said[first - 1].start for first, _ in row.things[1:]] if row is not None else []
+        return None if any(slot.start < joint < slot.end for slot in mentions for joint in joints) else row
+
+    @classmethod
+    def _ordered(cls, said: Sequence[Token], start: int, valued: set[int], text: str) -> _Row | None:
+        """Return the row behind the verb that stands at a word, or of what stands there before a state."""
+        is_verb = said[start].low in VERBS
+        if is_verb:
+            start += 1 + (said[min(start + 1, len(said) - 1)].low in _PARTICLES)
         things = _things_from(said, start, valued, text)
-        end = things[-1][1] if things else 0
-        if is_asked:
-            is_whole = len(things) == 1 and _is_asked_again(said, end, valued, text)
-            return cls(said, [things[0], (end + 2, len(said))], end) if is_whole else None
-        has_state = end < len(said) and said[end].low in _STATES
-        is_row = len(things) > 1 and (is_ordered or has_state) and _is_all(said, end + has_state, valued)
-        joints = [said[first - 1].start for first, _ in things[1:]]
-        is_one = any(slot.start < joint < slot.end for slot in mentions for joint in joints)
-        return cls(said, things) if is_row and not is_one and _is_plain(said, things) else None
+        if len(things) < 2 or not _is_plain(said, things):
+            return None
+        end = things[-1][1]
+        has_state = end < len(said) and said[end].low in STATES
+        return cls(said, things) if (is_verb or has_state) and _is_all(said, end + has_state, valued) else None
+
+    @classmethod
+    def _asked(cls, said: Sequence[Token], start: int, valued: set[int], text: str) -> _Row | None:
+        """Return the thing at a word whose state is asked for, and the one behind that state."""
+        things = _things_from(said, start, valued, text)
+        if len(things) != 1 or not _is_asked_again(said, things[0][1], valued, text):
+            return None
+        end = things[0][1]
+        return cls(said, [things[0], (end + 2, len(said))], end)
 
 
 def _things_from(said: Sequence[Token], start: int, valued: set[int], text: str) -> list[tuple[int, int]]:
@@ -116,7 +130,7 @@ def _things_from(said: Sequence[Token], start: int, valued: set[int], text: str)
     found: list[tuple[int, int]] = []
     n_joined = 0
     while start < len(said):
-        first = start + (said[start].low in _DETERMINERS)
+        first = start + (said[start].low in DETERMINERS)
         stop = first
         while stop < len(said) and _is_naming(said, stop, valued, text):
             stop += 1
@@ -135,7 +149,7 @@ def _things_from(said: Sequence[Token], start: int, valued: set[int], text: str)
 
 def _is_asked_again(said: Sequence[Token], end: int, valued: set[int], text: str) -> bool:
     """Return whether behind a thing there is its state, and then one more thing and nothing else."""
-    if end + 2 >= len(said) or said[end].low not in _STATES or not _joins(said, end + 1, text):
+    if end + 2 >= len(said) or said[end].low not in STATES or not _joins(said, end + 1, text):
         return False
     others = _things_from(said, end + 2, valued, text)
     return len(others) == 1 and others[0][1] == len(said)
@@ -154,7 +168,7 @@ def _is_all(said: Sequence[Token], end: int, valued: set[int]) -> bool:
 
 def _is_plain(said: Sequence[Token], things: Sequence[tuple[int, int]]) -> bool:
     """Return whether each is named by itself: not "the front and back door", where the first has the only article."""
-    articles = [said[first].low in _DETERMINERS for first, _ in things]
+    articles = [said[first].low in DETERMINERS for first, _ in things]
     return all(articles) or not articles[0]
 
 
@@ -172,7 +186,7 @@ def _is_naming(said: Sequence[Token], place: int, valued: set[int], text: str) -
     if place and said[place - 1].low == "-" and low[0].isalpha():
         return place not in valued
     is_word = low[0].isalpha() and low not in ("and", "n", "plus")
-    return is_word and place not in valued and low not in VERBS | _STATES | _NO_THINGS | _DETERMINERS
+    return is_word and place not in valued and low not in VERBS | STATES | _NO_THINGS | DETERMINERS
 
 
 def _n_words(said: Sequence[Token]) -> int:

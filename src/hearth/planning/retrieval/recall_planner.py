@@ -229,7 +229,21 @@ class RecallPlanner:
         ballot = self._ballot(units, forms, offered)
         first, *others = (self._act_by_act(ballot, units, way, offered) for way in ways)
         chosen = next((other for other in others if _is_better(other, first)), first)
-        answer = chosen.answer
+        answer = self._guarded(chosen, said, near, offered)
+        if again is not None and _bears_out(answer, again):
+            return self._repeated(again)
+        answer = with_denials(answer, said.text) if isinstance(answer, Plan) else answer
+        return self._of_each(said, answer, tools) if of_each and isinstance(answer, Plan) else answer
+
+    def _guarded(
+        self,
+        chosen: _Tried,
+        said: Utterance,
+        near: Sequence[tuple[Demonstration, NDArray[np.float32]]],
+        offered: Offered,
+    ) -> Plan | Refusal:
+        """Return what was found, unless it is over, the opposite of what was taught, or for a time it cannot have."""
+        answer, tools = chosen.answer, offered.tools
         if isinstance(answer, Plan) and (
             holds_what_is_gone(answer, tools, said.slots, said.now) or does_the_opposite(answer, said, near, tools)
         ):
@@ -239,10 +253,7 @@ class RecallPlanner:
             or self._is_for_now_only(answer, said, offered)
         ):
             answer = Refusal("out_of_scope", _NOT_LATER, planner=self.name)
-        if again is not None and _bears_out(answer, again):
-            return self._repeated(again)
-        answer = with_denials(answer, said.text) if isinstance(answer, Plan) else answer
-        return self._of_each(said, answer, tools) if of_each and isinstance(answer, Plan) else answer
+        return answer
 
     def _of_each(self, said: Utterance, answer: Plan, tools: Mapping[str, ToolSpec]) -> Plan:
         """Return the plan for each of several things that one verb is said of, where `answer` leaves one out or takes

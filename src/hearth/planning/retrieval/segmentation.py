@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from hearth.language.acts.clauses import VERBS, past_joining
+from hearth.language.acts.shared_verbs import DETERMINERS, STATES
 from hearth.language.reading import Utterance
 from hearth.language.text.tokens import Clause, Slot, Token, listed
 from hearth.models.intent_classifier import IntentClassifier, MarkedToken
@@ -27,8 +28,7 @@ _IS_ASIDE = 0.5
 _MARKS = frozenset(",;.!:-–—")
 _LEADING = frozenset(listed("so oh +"))
 """Words before an act that join it to the one before, beside those of the rules."""
-_DETERMINERS = frozenset(listed("the a an my our your his her their this that these those"))
-_STATES = frozenset(listed("on off up down out in open shut closed locked unlocked done finished gone over low high"))
+_STATES = STATES | frozenset(listed("in done finished gone over low high"))
 _MOST_NAMING = 4
 """Words of a thing's name, its article among them."""
 
@@ -85,7 +85,7 @@ def _is_aside(piece: Clause, chances: Sequence[MarkedToken]) -> bool:
 def _names_a_thing(said: Utterance, piece: Clause) -> bool:
     """Return whether a piece is no more than a thing's name, which belongs to the verb before: "… and the heater"."""
     words = [token.low for token in said.tokens if piece.start <= token.start < piece.end]
-    is_short = len(words) == 1 or (words[0] in _DETERMINERS and len(words) <= _MOST_NAMING)
+    is_short = len(words) == 1 or (words[0] in DETERMINERS and len(words) <= _MOST_NAMING)
     return is_short and not piece.slots and not (VERBS | _STATES).intersection(words)
 
 

@@ -44,19 +44,14 @@ def is_done_of_each(
     if not isinstance(each, Plan) or not {*each.unserved} <= {*answer.unserved}:
         return False
     parts = [_about(each, thing) for thing in shared.things]
-    if not all(parts) or sum(map(len, parts)) > len(frozenset().union(*parts)):
+    mine, known = frozenset().union(*parts), frozenset().union(*(_about(answer, thing) for thing in shared.things))
+    if not all(parts) or sum(map(len, parts)) > len(mine) or _rest(each, mine) != _rest(answer, known):
         return False
-    if len({tuple(each.steps[k].tool for k in sorted(part)) for part in parts}) > 1:
-        return False
-    for part, thing in zip(parts, shared.things):
-        step = each.steps[min(part)]
-        if not any(_names_things(step, name, tools) for name in _names(step, thing)):
-            return False
-    is_sure = all(map(has_article, shared.things)) or not any(is_taking_away(step, tools) for step in each.steps)
-    known = frozenset().union(*(_about(answer, thing) for thing in shared.things))
-    deeds = {answer.steps[k].tool for k in known}
-    is_alike = shared.is_state_behind or {each.steps[k].tool for part in parts for k in part} == deeds
-    return is_sure and is_alike and _rest(each, frozenset().union(*parts)) == _rest(answer, known)
+    deeds = {tuple(each.steps[k].tool for k in sorted(part)) for part in parts}
+    is_same = shared.is_state_behind or {*next(iter(deeds))} == {answer.steps[k].tool for k in known}
+    are_named = all(_looks_for(each.steps[min(part)], thing, tools) for part, thing in zip(parts, shared.things))
+    takes_away = any(is_taking_away(each.steps[k], tools) for k in mine)
+    return len(deeds) == 1 and is_same and are_named and not (takes_away and not all(map(has_article, shared.things)))
 
 
 def has_article(thing: str) -> bool:
@@ -94,6 +89,11 @@ def _names(step: Step, thing: str) -> list[str]:
     """Return the arguments of a step that name a thing."""
     named = _named(thing)
     return [name for name, value in step.arguments.items() if any(named <= _named(text) for text in _texts(value))]
+
+
+def _looks_for(step: Step, thing: str, tools: Mapping[str, ToolSpec]) -> bool:
+    """Return whether a thing is the name of what a step acts on, and no text that it writes."""
+    return any(_names_things(step, name, tools) for name in _names(step, thing))
 
 
 def _names_things(step: Step, name: str, tools: Mapping[str, ToolSpec]) -> bool:
