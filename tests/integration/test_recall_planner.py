@@ -744,6 +744,7 @@ def test_the_time_of_one_act_is_none_of_another_s(shipped: RecallPlanner) -> Non
         ("turn on the fan, the radio and the lamp", [("turn_on", "fan"), ("turn_on", "radio"), ("turn_on", "lamp")]),
         ("front door n side gate locked please", [("lock_door", "front door"), ("lock_door", "side gate")]),
         ("kitchen light and telly off", [("turn_off", "kitchen light"), ("turn_off", "telly")]),
+        ("turn off the lamp\nand the heater", [("turn_off", "lamp"), ("turn_off", "heater")]),
     ],
 )
 @pytest.mark.companions

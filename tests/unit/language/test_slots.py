@@ -558,6 +558,19 @@ def test_an_s_that_makes_another_word_is_no_possessive() -> None:
     assert not [slot for slot in find("it marks the wills") if slot.kind == "person"]
 
 
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ("turn off the lamp\nand the heater", ["turn off the lamp\nand the heater"]),
+        ("call mum\nand the lights off please", ["call mum", "the lights off please"]),
+        ("turn off the lamp\nand turn on the heater", ["turn off the lamp", "turn on the heater"]),
+        ("turn off the lamp\nthe heater too", ["turn off the lamp", "the heater too"]),
+    ],
+)
+def test_a_line_that_names_one_more_thing_goes_on(text: str, cut: list[str]) -> None:
+    assert [clause.text.removeprefix("and ") for clause in clauses(text, find(text))] == cut
+
+
 def test_a_range_that_ends_behind_its_month_is_no_range() -> None:
     slots = find_slots("birthdays between 25th and 31st of this month", NOW, Context())
     assert all("31" not in str(slot.views.get("end", "")) for slot in slots)

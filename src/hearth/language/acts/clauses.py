@@ -54,6 +54,10 @@ _OBJECTS = frozenset(
         "some up out down off back another one two three what who whether if"
     )
 )
+DETERMINERS = frozenset(listed("the a an my our your his her their its this that these those"))
+"""Words before a thing's name."""
+STATES = frozenset(listed("on off up down out open shut closed locked unlocked"))
+"""Words that say what a thing is to be, or is, without a verb."""
 _JOINING = frozenset(listed("and & , but plus"))
 _STRONG = frozenset(listed("then also afterwards afterward finally lastly additionally"))
 _STRONG_OR_AFTER = _STRONG | {"after"}
@@ -164,7 +168,12 @@ def _end_of_sentence(
 ) -> tuple[int, int] | None:
     """Find a cut at a new line, at the dot of a slot or at a mark that ends a sentence."""
     begin, index = places
-    if index > begin and _is_new_line(text, said, index) and not _inside(in_slot, index):
+    if (
+        index > begin
+        and _is_new_line(text, said, index)
+        and not _inside(in_slot, index)
+        and not _goes_on(text, said, index)
+    ):
         return index, index if in_slot[index] is not None else _past_bullet(said, index)
     if index > begin and _ends_with_dot(text, said, in_slot, index):
         return index, past_joining(said, index)
@@ -176,6 +185,15 @@ def _end_of_sentence(
 
 def _is_new_line(text: str, said: Sequence[Token], index: int) -> bool:
     return index > 0 and text.find("\n", said[index - 1].end, said[index].start) >= 0
+
+
+def _goes_on(text: str, said: Sequence[Token], index: int) -> bool:
+    """Return whether a line only names one more thing for the one before: "turn off the lamp", and below it "and the
+    heater"."""
+    if said[index].low not in _JOINING or index + 1 >= len(said) or said[index + 1].low not in DETERMINERS:
+        return False
+    stop = next((k for k in range(index + 1, len(said)) if _is_new_line(text, said, k)), len(said))
+    return stop - index - 2 <= _LONGEST_LISTED and not any(t.low in VERBS | STATES for t in said[index + 1 : stop])
 
 
 def _inside(in_slot: Sequence[Slot | None], index: int) -> bool:

@@ -16,13 +16,9 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hearth.language.acts.clauses import VERBS
+from hearth.language.acts.clauses import DETERMINERS, STATES, VERBS
 from hearth.language.text.tokens import Clause, Slot, Token, listed
 
-DETERMINERS = frozenset(listed("the a an my our your his her their its this that these those"))
-"""Words before a thing's name."""
-STATES = frozenset(listed("on off up down out open shut closed locked unlocked"))
-"""Words that say what a thing is to be, or is, without a verb."""
 _PARTICLES = frozenset(listed("on off up down out"))
 _ASKING = frozenset(listed("is are was were"))
 _POLITE = frozenset(listed("please can could would will you kindly hey hi hello ok okay now just and then also so pls"))

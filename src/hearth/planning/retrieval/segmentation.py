@@ -14,8 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from hearth.language.acts.clauses import VERBS, past_joining
-from hearth.language.acts.shared_verbs import DETERMINERS, STATES
+from hearth.language.acts.clauses import DETERMINERS, STATES, VERBS, past_joining
 from hearth.language.reading import Utterance
 from hearth.language.text.tokens import Clause, Slot, Token, listed
 from hearth.models.intent_classifier import IntentClassifier, MarkedToken
