@@ -5,8 +5,8 @@ A conditional logit with one hidden layer over the ways to serve a request: of s
 or does not ask for what it lacks, counts less; where no way is right, refusing is right), of each shipped demonstration
 and new people's request, and each act of theirs, planned without it and its lot, and of requests and demonstrations
 planned as if a third of the tools were new and what they do were nothing that any did, to learn what a tool's own texts
-are worth. The heads and the classifier of intents are fitted anew for each pair of tenths without what is planned.
-Writes src/hearth/data/option_weights.json.
+are worth, and what a few examples are that its owner has shown since. The heads and the classifier of intents are
+fitted anew for each pair of tenths without what is planned. Writes src/hearth/data/option_weights.json.
 `alike` stays as given: what reads like a demonstration is planned like it.
 """
 
@@ -20,7 +20,7 @@ import pickle
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
@@ -71,12 +71,12 @@ _TOOLS_ALONE = 0.3
 """Worth of an option with the tools that were taught and other arguments."""
 _EVERY_REAL = 2
 """One real request of so many is planned: to plan all of them takes half an hour more."""
-_REAL_WEIGHT, _DEMONSTRATION_WEIGHT = 4.0, 3.0
-"""Weight of a real person's request, and of a demonstration."""
-_NEW_TOOLS_WEIGHT = 1.5
-"""Weight of a request, or a demonstration, planned with new tools among the rest."""
-_EVERY_NEW = 6
-"""One request of so many is planned with new tools although it asks for none of them."""
+WEIGHTS = {"real": 4.0, "shown": 3.0, "person": 3.0, "new": 1.5, "examples": 1.5}
+"""Weight of a case by its kind: a real person's request; a demonstration, or an act of one; a new person's request; any
+of these planned with new tools among the rest; and with new tools of which the owner has shown examples."""
+_EVERY_NEW, _EVERY_PERSON, _N_EXAMPLES = 6, 4, 3
+"""One request of so many is planned with new tools although it asks for none of them; one of so many of new people's
+is planned that asks for a new tool; so many examples of a new tool were shown."""
 _PENALTY = 0.001
 _N_STEPS, _STEP = 900, 0.015
 Floats = NDArray[np.float64]
@@ -115,7 +115,8 @@ class Case:
     """Shape [options, readings]."""
     worth: Floats
     """From 0 to 1, shape [options]."""
-    weight: float
+    kind: str
+    """Of `WEIGHTS`."""
     alike: Floats
     """Shape [options]."""
 
@@ -133,24 +134,37 @@ def cases_of(lot: int) -> list[Case]:
         classifier = heads.classifier_without(parts, hidden, Path(folder))
         planner = RecallPlanner(encoder, prior=heads.without(parts, hidden), classifier=classifier)
         planner.add(d for d in shown if d.id not in hidden)
-        unseen = [d for d in (*shown, *people) if d.id in hidden]
-        acts = [piece for d in unseen if len(explain(d)) == 1 for piece in pieces_of(d) if piece.plan.steps]
-        cases = [_shown(planner, d, specs, _DEMONSTRATION_WEIGHT) for d in (*unseen, *acts)]
-        print(f"lot {lot}: {len(cases):,} requests read", file=sys.stderr)
+        cases = []
+        for kind, every in (("shown", shown), ("person", people)):
+            unseen = [d for d in every if d.id in hidden]
+            cases += [_shown(planner, d, specs, kind) for d in (*unseen, *_acts(unseen))]
+            print(f"lot {lot}: {len(cases):,} requests read", file=sys.stderr)
         planner.add(d for d in shown if d.id in hidden)
         some = [one for one in asked if any(is_held_out(one, part) for part in parts)][::_EVERY_REAL]
-        cases += [_asked(planner, one, specs, _REAL_WEIGHT) for one in some]
+        cases += [_asked(planner, one, specs, "real") for one in some]
         print(f"lot {lot}: {len(cases):,} requests read", file=sys.stderr)
         fresh = frozenset(name for name in specs if _lot(name) == lot)  # as if a plug-in had brought them today
         before = _BeforeNewTools(classifier, fresh)
         planner = RecallPlanner(encoder, prior=heads.without(parts, fresh=fresh), classifier=before)
         planner.add(d for d in shown if not fresh & _tools(d))
-        new = [one for number, one in enumerate(some) if set(one.accept) & fresh or number % _EVERY_NEW == lot]
-        cases += [_asked(planner, one, specs, _NEW_TOOLS_WEIGHT) for one in new]
+        asking = [one for number, one in enumerate(some) if set(one.accept) & fresh or number % _EVERY_NEW == lot]
+        cases += [_asked(planner, one, specs, "new") for one in asking]
         singles = [d for d in shown if fresh & _tools(d) and len(d.plan.steps) == 1]
-        cases += [_shown(planner, d, specs, _NEW_TOOLS_WEIGHT) for d in singles]
+        theirs = [d for d in (*people, *_acts(people)) if fresh & _tools(d) and len(d.plan.steps) == 1]
+        cases += [_shown(planner, d, specs, "new") for d in (*singles, *theirs[::_EVERY_PERSON])]
+        print(f"lot {lot}: {len(cases):,} requests read", file=sys.stderr)
+        examples = [d for tool in sorted(fresh) for d in [d for d in singles if tool in _tools(d)][:_N_EXAMPLES]]
+        planner.add(replace(d, source="owner") for d in examples)
+        others = [d for d in singles if d not in examples]
+        cases += [_shown(planner, d, specs, "examples") for d in (*others, *theirs[1::_EVERY_PERSON])]
+        cases += [_asked(planner, one, specs, "examples") for one in asking[::2]]
     print(f"lot {lot}: {len(cases):,} requests read", file=sys.stderr)
     return cases
+
+
+def _acts(demonstrations: Iterable[Demonstration]) -> list[Demonstration]:
+    """Return the acts of those that are cut into acts nowhere else."""
+    return [piece for d in demonstrations if len(explain(d)) == 1 for piece in pieces_of(d) if piece.plan.steps]
 
 
 class _BeforeNewTools(IntentClassifier):
@@ -183,7 +197,7 @@ class Heads:
         self._features = features_of(self._rows, encoder, self._projection, self._phases)
 
     def without(self, parts: Collection[int], hidden: Collection[str] = (), fresh: Collection[str] = ()) -> HeadPrior:
-        """Return heads that never saw some tenths of the requests, nor some demonstrations; none can be taught.
+        """Return heads that never saw some tenths of the requests, nor some demonstrations.
 
         Args:
             fresh: Tools that there were not: who asked for one of them asked for nothing that any did.
@@ -193,9 +207,10 @@ class Heads:
         seen = [self._rows[k] for k in kept]
         seen = [replace(row, outputs=tuple(o for o in row.outputs if o not in fresh) or (NOTHING,)) for row in seen]
         outputs = tuple(name for name in self._outputs if name not in fresh)
-        weights, _, _ = fitted(self._features[kept], seen, outputs)
-        nothing = np.zeros(0, dtype=np.float32)
-        return HeadPrior(outputs, weights, nothing, self._projection, self._phases, self._probe)
+        weights, gram, _ = fitted(self._features[kept], seen, outputs)
+        factor = np.linalg.inv(np.linalg.cholesky(gram.astype(np.float64)))
+        packed = factor[np.tril_indices(len(factor))].astype(np.float32)
+        return HeadPrior(outputs, weights, packed, self._projection, self._phases, self._probe)
 
     def classifier_without(self, parts: Collection[int], hidden: Collection[str], cache: Path) -> IntentClassifier:
         """Return the classifier that never saw some tenths of the requests, nor some demonstrations."""
@@ -217,23 +232,23 @@ def _lot(name: str) -> int:
     return hashlib.sha256(name.encode()).digest()[0] % len(PARTS)
 
 
-def _case(found: Sequence[Option], worth: Sequence[float], weight: float) -> Case:
+def _case(found: Sequence[Option], worth: Sequence[float], kind: str) -> Case:
     readings = np.array([[option.readings.get(name, 0.0) for name in READINGS] for option in found])
     alike = np.array([option.readings.get("alike", 0.0) for option in found])
-    return Case(readings, np.array(worth), weight, alike)
+    return Case(readings, np.array(worth), kind, alike)
 
 
-def _shown(planner: RecallPlanner, d: Demonstration, specs: Mapping[str, ToolSpec], weight: float) -> Case:
+def _shown(planner: RecallPlanner, d: Demonstration, specs: Mapping[str, ToolSpec], kind: str) -> Case:
     found = planner.options(Utterance(d.request, d.now or _NOW, context=Context(country="DE")), specs)
-    return _case(found, [_worth_beside(d.plan, option) for option in found], weight)
+    return _case(found, [_worth_beside(d.plan, option) for option in found], kind)
 
 
-def _asked(planner: RecallPlanner, one: RealRequest, specs: Mapping[str, ToolSpec], weight: float) -> Case:
+def _asked(planner: RecallPlanner, one: RealRequest, specs: Mapping[str, ToolSpec], kind: str) -> Case:
     found = planner.options(Utterance(one.text, _NOW, context=Context(country="DE")), specs)
     worth = [_worth(one, option, specs) for option in found]
-    if weight == _REAL_WEIGHT and not any(worth):  # what cannot be served rightly is refused
+    if kind == "real" and not any(worth):  # what cannot be served rightly is refused
         worth = [float(option.is_nothing) for option in found]
-    return _case(found, worth, weight)
+    return _case(found, worth, kind)
 
 
 def _worth_beside(gold: Plan, option: Option) -> float:
@@ -266,7 +281,7 @@ def fit(cases: Sequence[Case]) -> tuple[OptionOdds, float]:
     """
     starts = np.cumsum([0, *(len(case.worth) for case in cases[:-1])])
     owner = np.repeat(np.arange(len(cases)), [len(case.worth) for case in cases])
-    counts = np.array([case.weight for case in cases])
+    counts = np.array([WEIGHTS[case.kind] for case in cases])
     counts /= counts.sum()
     stacked, worth = np.vstack([case.readings for case in cases]), np.concatenate([case.worth for case in cases])
     alike = ALIKE * np.concatenate([case.alike for case in cases])

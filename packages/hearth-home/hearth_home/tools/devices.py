@@ -119,7 +119,8 @@ def devices_of(call: CallContext) -> Iterator[Devices]:
     A broker that cannot be reached leaves those that are not connected as they are, with a notice.
 
     Raises:
-        ToolError: There are none, or their states cannot be read. EgressError: The broker is not an allowed host.
+        ToolError: There are none, or their states cannot be read. TransientToolError: Nobody answers who has them.
+        EgressError: The broker is not an allowed host.
     """
     home = call.settings.get("home", {})
     with contextlib.ExitStack() as stack:
@@ -129,6 +130,8 @@ def devices_of(call: CallContext) -> Iterator[Devices]:
                 found = stack.enter_context(connected_home(call))
                 call.notices.extend(f"Devices that are connected are left out: {fault}" for fault in found.faults)
             except TransientToolError as error:
+                if not _all_of(home, {}):  # there are no others
+                    raise
                 call.notices.append(f"Devices that are connected are left out: {error}")
             except MissingExtraError as error:  # a tool's fault is said as a tool's
                 raise ToolError(str(error)) from None

@@ -329,6 +329,14 @@ def test_devices_of_a_broker_and_of_home_assistant_are_one_home(
     assert "MQTT broker" in call.notices[0]
 
 
+def test_where_nobody_answers_who_has_the_devices_that_is_said(store: Store) -> None:
+    with socketserver.TCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler, bind_and_activate=False) as closed:
+        closed.server_bind()
+        call = call_to(closed.server_address[1], store)
+        with pytest.raises(TransientToolError, match=r"cannot reach .*; check that it runs"):
+            list_devices(call)
+
+
 @pytest.mark.parametrize(
     ("table", "says"),
     [

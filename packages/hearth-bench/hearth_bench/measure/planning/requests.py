@@ -8,7 +8,7 @@ fifth of what eight authors had invented people say, and a fifth of what six mor
 other four fifths are demonstrations); what 32 more people would ask: nothing of them was learnt, but failures were
 looked at and thresholds chosen by them; last what 16 more would ask, which nobody looks at. Gold may list further right
 values under `accept`; null among them means that the argument may be left out. Leading articles are forgiven in free
-text, nothing else is.
+text, and a phone number is the same with the measure's country or without; nothing else is.
 
 Per file: `n`, `refusal_recall` (out-of-scope requests not planned), `wrongly_refused` (in-scope ones not planned),
 `tools_right` (same tools, order aside, of those in scope), `node_f1` (macro), `exact` (tools, references and all
@@ -50,7 +50,10 @@ FILES = (
     "unseen_people_requests.jsonl",
 )
 NOW = "2026-11-20T09:30:00+01:00"
+COUNTRY = "DE"
 _ARTICLE = re.compile(r"^(?:the|my|a|an|our)\s+", re.I)
+_PHONE = re.compile(r"(?:\+49|0)([\d\s()/-]{5,})")
+"""A number as dialled in `COUNTRY`, whose people type it without the country."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ def main() -> None:
         plans, copies = [], []
         for line in gold:
             request = Request(line.request, line.now or _moment(NOW))
-            answer = planner.plan(request, Context(country="DE"), specs)
+            answer = planner.plan(request, Context(country=COUNTRY), specs)
             plans.append(answer if isinstance(answer, Plan) else None)
             nearest = int(np.argmax(floor @ encoder.encode([line.request])[0]))
             copies.append(shipped_demonstrations()[nearest].plan)
@@ -142,6 +145,8 @@ def _equal(option: Any, value: Argument, place: Mapping[int, int]) -> bool:
 
 
 def _plain(text: str) -> str:
+    if number := _PHONE.fullmatch(text.strip()):
+        return "0" + re.sub(r"\D", "", number[1])
     return _ARTICLE.sub("", " ".join(text.split()).strip(" .!?")).lower()
 
 
