@@ -251,8 +251,9 @@ def answers(data: Path, out: Path, questions: int | None, held_out: bool, given_
     """Answer questions over documents: the right words, yes or no, a number, or that none is there.
 
     A line is JSON: `id`, `context`, `question`, `kind` (extractive, abstain, yesno, count), `answers` (with `text`),
-    and perhaps `source` and `context_title`. Each question is asked of its own document, and of all together. Prints
-    figures beside floors and writes flat JSON, with the same for each source below.
+    and perhaps `source` and `context_title`; or a piece of a home with what its owner asks. Each question is asked of
+    its own document, and of all together. Prints figures beside floors and writes flat JSON, with the same for each
+    source below.
     """
     from hearth import config
     from hearth.atomic_files import check_writable
@@ -260,11 +261,11 @@ def answers(data: Path, out: Path, questions: int | None, held_out: bool, given_
     from hearth.memory.inquiry.reading.answer_reading import AnswerReader
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
     from hearth_bench.run_record import Stopwatch, origin, write_json
-    from hearth_bench.suites.reading import question_file
+    from hearth_bench.suites.reading import home_pieces, question_file
     from hearth_bench.suites.reading.reading_suite import measure_reading, reading_lines
 
     check_writable(out)
-    asked = question_file.read_questions(data)
+    asked = home_pieces.read_documents(data)
     if held_out:
         asked = question_file.held_out(asked)
     if questions is not None:

@@ -11,6 +11,7 @@ from hearth.cli.invocation import Progress
 from hearth.errors import RequestError
 from hearth.memory.inquiry.reading.answer_reading import AnswerReader
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth_bench.suites.reading.home_pieces import read_documents
 from hearth_bench.suites.reading.question_file import (
     DocumentQuestion,
     drawn,
@@ -38,6 +39,19 @@ def test_a_line_that_is_no_question_is_named(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", line("1", "q", "extractive", "rent"), '{"id": "2", "kind": "x"}')
     with pytest.raises(RequestError, match=r"line 2: context"):
         read_questions(path)
+
+
+def test_a_file_of_pieces_of_homes_is_read_as_the_questions_of_each(tmp_path: Path) -> None:
+    piece = {"title": "Lodger", "person": "", "text": "Room key no. 3, in since May", "qa": []}
+    qa = [{"q": "which key has he", "a": ["no. 3"]}, {"q": "how old is he", "a": []}]
+    path = written(tmp_path / "a.jsonl", json.dumps({**piece, "qa": qa}), json.dumps(piece))
+    assert [(one.question, one.kind) for one in read_documents(path)] == [
+        (qa[0]["q"], "extractive"),
+        (qa[1]["q"], "abstain"),
+    ]
+    assert read_documents(written(tmp_path / "b.jsonl", line("1", "q", "extractive", "rent")))[0].id == "1"
+    with pytest.raises(RequestError, match="piece 2: qa"):
+        read_documents(written(tmp_path / "c.jsonl", json.dumps(piece), '{"title": "x", "person": "", "text": "y"}'))
 
 
 def test_the_split_keeps_a_document_on_one_side() -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from hearth_bench.suites.reading.question_file import DocumentQuestion, Kind, RightAnswer
+from hearth.errors import RequestError
+from hearth_bench.suites.reading.question_file import DocumentQuestion, Kind, RightAnswer, read_questions
 
 HELD_EVERY = 5
 
@@ -46,6 +47,34 @@ def read_pieces(path: Path, *, held: bool) -> list[HomePiece]:
     """Read the pieces that are learnt, or those that never are."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return [HomePiece.model_validate_json(one) for n, one in enumerate(lines) if (n % HELD_EVERY == 0) == held]
+
+
+def read_documents(path: Path) -> list[DocumentQuestion]:
+    """Read questions over documents, or, where the first line is a piece of a home, those of such pieces.
+
+    Raises:
+        RequestError: A line is neither; says which and why.
+    """
+    lines = [line for line in path.read_bytes().splitlines() if line.strip()]
+    if not lines or not _is_piece(lines[0]):
+        return read_questions(path)
+    found: list[DocumentQuestion] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            found += questions_of(HomePiece.model_validate_json(line))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"])) or "the line"
+            raise RequestError(f"{path}, piece {number}: {where}: {first['msg']}") from None
+    return found
+
+
+def _is_piece(line: bytes) -> bool:
+    try:
+        HomePiece.model_validate_json(line)
+    except ValidationError:
+        return False
+    return True
 
 
 def questions_of(piece: HomePiece) -> Iterator[DocumentQuestion]:
