@@ -251,6 +251,36 @@ def test_what_can_be_served_is_served_and_the_rest_is_named(shipped: RecallPlann
 
 
 @pytest.mark.parametrize(
+    ("text", "tool", "act"),
+    [
+        ("scrub bingo and email Doreen I shan't be needing the lift", "cancel_event", "scrub bingo"),
+        ("call off the quote in Milford and drop Seamus an email I'm stuck", "cancel_event", "call off the quote in"),
+        ("What time has Sapporo now, and at 13:00 remind me to call grandmother.", "current_time", "What time has"),
+        ("I'm going now now, so kitchen light off and the radio down to ten percent", "set_volume", "radio down"),
+    ],
+)
+def test_an_act_of_which_nothing_is_done_is_told(shipped: RecallPlanner, text: str, tool: str, act: str) -> None:
+    answer = plan(shipped, text)
+    is_done = isinstance(answer, Plan) and tool in [step.tool for step in answer.steps]
+    is_told = isinstance(answer, Refusal) or any(act in told for told in answer.unserved)
+    assert is_done or is_told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "There were crumbs everywhere; turn off the kitchen lamp.",
+        "there's a new lady with ideas, so turn the lamp off",
+        "find my mail from Anna and delete it",
+    ],
+)
+def test_what_wishes_nothing_by_itself_is_not_told_as_undone(shipped: RecallPlanner, text: str) -> None:
+    answer = plan(shipped, text)
+    assert isinstance(answer, Plan)
+    assert not answer.unserved
+
+
+@pytest.mark.parametrize(
     ("text", "words"), [("", "empty"), ("x " * 20_000, "20,000"), ("提醒我明天九点浇水", "English")]
 )
 def test_the_unreadable_is_refused(shipped: RecallPlanner, text: str, words: str) -> None:
@@ -723,7 +753,6 @@ def test_what_is_wished_is_not_taken_for_an_aside(shipped: RecallPlanner, text: 
         ("turn off the lamp and the heater", "turn_on"),
         ("turn the heater off and the lamp", "turn_on"),
         ("close the garage and the front door", "unlock_door"),
-        ("the kitchen light on and then we cook, it is bright here", "add_to_list"),
     ],
 )
 @pytest.mark.companions

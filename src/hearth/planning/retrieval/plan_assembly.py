@@ -103,8 +103,10 @@ class Part:
     """Likeness of the request to the tool's own words."""
     unread_times: tuple[str, ...] = ()
     """Times that no argument took, as they were said."""
+    words: frozenset[int] = frozenset()
+    """Where in the request its words begin."""
     read: frozenset[int] = frozenset()
-    """Where in the request the words begin that went into arguments."""
+    """Of these, those that went into arguments."""
     says_later: bool = False
     """Whether its words say a time other than today."""
 
@@ -137,7 +139,10 @@ class Way:
     rows: tuple[int, ...]
     """Its units, by their place among all: the whole request, then its acts when they are not the same."""
     asides: frozenset[int] = frozenset()
-    """Which of `rows` wish nothing, as marked: done only where they surely ask for something."""
+    """Which of `rows` wish nothing, as marked: done only where they surely ask for something, and never told as undone
+    (of eleven told on requests looked at, two were wishes)."""
+    wishes: frozenset[int] = frozenset()
+    """Which of `rows` surely wish something, as marked: told where nothing is done for them."""
     is_cut_by_rule: bool = False
     """Whether the rules find several acts in the request, whatever the units are."""
 
@@ -166,22 +171,23 @@ class Proposal:
         self._units = [units[row] for row in way.rows]
         self._tools = offered.tools
         self._manners = manners
+        self.wishes: list[Part] = []
+        """One part for each act that surely wishes something, once `parts` were looked for."""
 
     def parts(self) -> list[Part]:
         """Return one part for a single clause; else one per clause, or one for all if such a request was taught."""
         if len(self._units) == 1:
             return [self._part(0, self.ranked(0, is_long=None if self._way.is_cut_by_rule else False))]
         by_clause: list[Part] = []
-        beside: list[Part] = []
         steps: list[Step] = []
         gain = 0.0
         for unit in range(1, len(self._units)):
             ranked = self.ranked(unit, earlier=steps)
             part = self._part(unit, ranked)
             if self._way.rows[unit] in self._way.asides and (part.is_nothing or part.confidence < _SURELY_WISHED):
-                beside += [] if part.is_nothing else [replace(part, steps=(), missing=(), read=frozenset())]
                 continue
             by_clause.append(part)
+            self.wishes += [part] if self._way.rows[unit] in self._way.wishes else []
             steps += shifted(part.steps, len(steps))
             gain += _gain(ranked)
         gain /= max(len(by_clause), 1)
@@ -194,7 +200,7 @@ class Proposal:
         if not by_clause:
             return [whole]
         is_done_by_clause = ranked[0].is_nothing or _gain(ranked) <= gain or _leaves_out(whole, by_clause)
-        return [*by_clause, *beside] if is_done_by_clause else [whole]
+        return by_clause if is_done_by_clause else [whole]
 
     def whole(self) -> Part:
         """Return one part for the whole request."""
@@ -223,6 +229,7 @@ class Proposal:
             nearest=something.candidate.leaves[-1] if something and is_near else "",
             described=best.candidate.text,
             unread_times=best.unread_times,
+            words=frozenset(token.start for token in self._units[unit].tokens),
             read=frozenset(self._units[unit].tokens[place].start for place in best.bound.used),
             says_later=any(
                 token.slot is not None and token.slot.kind == "time" and is_later(token.slot)

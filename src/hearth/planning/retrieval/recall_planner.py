@@ -101,7 +101,7 @@ _LEAST_OF_SEVERAL = 0.6
 
 Below it none is done: on the development half of Q2A no such plan of 25 was right.
 """
-_SURELY_NOW = 0.7
+_SURELY_NOW = 0.6
 """Least confidence that a request without its time means something that is done at once."""
 _SURE_OF_EACH = 0.8
 """Least confidence of a plan for each of several things that one verb is said of."""
@@ -229,7 +229,7 @@ class RecallPlanner:
         ballot = self._ballot(units, forms, offered)
         first, *others = (self._act_by_act(ballot, units, way, offered) for way in ways)
         chosen = next((other for other in others if _is_better(other, first)), first)
-        answer = self._guarded(chosen, said, near, offered)
+        answer = self._guarded(self._telling(chosen, first.wishes), said, near, offered)
         if again is not None and _bears_out(answer, again):
             return self._repeated(again)
         answer = with_denials(answer, said.text) if isinstance(answer, Plan) else answer
@@ -286,7 +286,24 @@ class RecallPlanner:
             parts = [whole]
             answer = self._answered(parts, offered)
         done = (part for part, is_done in zip(parts, _served(parts, offered)) if is_done)
-        return _Tried(answer, frozenset().union(*(part.read for part in done)), way)
+        return _Tried(answer, frozenset().union(*(part.read for part in done)), way, tuple(proposal.wishes))
+
+    def _telling(self, chosen: _Tried, wishes: Sequence[Part]) -> _Tried:
+        """Return what is chosen with what it leaves undone: acts of whose words it uses none, which by themselves ask
+        for something else or for nothing that can be done."""
+        answer = chosen.answer
+        if not isinstance(answer, Plan):
+            return chosen
+        tools = {step.tool for step in answer.steps}
+        left = [
+            part.text
+            for part in wishes
+            if not part.words & chosen.read
+            and not (part.steps and tools.issuperset(step.tool for step in part.steps))
+            and not any(part.text in told or told in part.text for told in answer.unserved)
+            and not is_aside(part.text, self._encoder)
+        ]
+        return replace(chosen, answer=replace(answer, unserved=(*answer.unserved, *left))) if left else chosen
 
     def _is_for_now_only(self, answer: Plan | Refusal, said: Utterance, offered: Offered) -> bool:
         """Return whether, without its time, the request more surely means something else, which no time can be given.
@@ -372,7 +389,8 @@ class RecallPlanner:
                     units.append(Unit(text, tokens, self._manners, heard))
             rows = (0, *(places[span] for span in pieces))
             asides = frozenset(rows[place + 1] for place in acts.asides if pieces)
-            ways.setdefault(rows, Way(rows, asides, is_cut_by_rule=len(said.acts) > 1))
+            wishes = frozenset(rows[place + 1] for place in acts.wishes if pieces)
+            ways.setdefault(rows, Way(rows, asides, wishes, is_cut_by_rule=len(said.acts) > 1))
         return units, list(ways.values())
 
     def _forms(self, units: Sequence[Unit]) -> NDArray[np.float32]:
@@ -551,6 +569,8 @@ class _Tried:
     read: frozenset[int]
     """Where the words begin that go into what is done."""
     way: Way
+    wishes: tuple[Part, ...] = ()
+    """What each act that surely wishes something comes to by itself, whatever is done."""
     is_final: bool = False
     """Whether no other way to cut the request changes that."""
 

@@ -24,6 +24,9 @@ _BEGINS, _BEGINS_BY_RULE = 0.4, 0.1
 """Least chance that an act begins at a word: at any, and at one where a rule says so."""
 _IS_ASIDE = 0.5
 """Mean chance of its words above which a piece belongs to no act, unless it holds a value that is no part of today."""
+_IS_WISH = 0.06
+"""Mean chance below which a piece that a plan takes no word of is told as left undone: of 41 such pieces on requests
+looked at, 17 of 24 below it were wishes, 1 of 17 above."""
 _MARKS = frozenset(",;.!:-–—")
 _LEADING = frozenset(listed("so oh +"))
 """Words before an act that join it to the one before, beside those of the rules."""
@@ -39,6 +42,8 @@ class Acts:
     pieces: tuple[Clause, ...]
     asides: frozenset[int] = frozenset()
     """Places of those that, as marked, wish nothing."""
+    wishes: frozenset[int] = frozenset()
+    """Places of those that, as marked, surely wish something."""
 
 
 def acts_of(said: Utterance, classifier: IntentClassifier | None) -> Acts:
@@ -52,17 +57,19 @@ def acts_of(said: Utterance, classifier: IntentClassifier | None) -> Acts:
     chances = [marks.get(token.start, unmarked) for token in said.tokens]
     by_rule, in_value = _places_by_rule(said, chances), _in_value(said)
     pieces: list[Clause] = []
-    asides: list[bool] = []
+    for_nothing: list[float] = []
     for first, last in pairwise([0, *_cuts(chances, by_rule, in_value), len(said.tokens)]):
         piece = _clause(said, in_value, first, last)
         if piece is None:
             continue
-        if pieces and not asides[-1] and first not in by_rule and _names_a_thing(said, piece):
+        if pieces and for_nothing[-1] <= _IS_ASIDE and first not in by_rule and _names_a_thing(said, piece):
             pieces[-1] = _up_to(said, pieces[-1], piece)
         else:
             pieces.append(piece)
-            asides.append(_is_aside(piece, chances[first:last]))
-    return Acts(tuple(pieces), frozenset(np.flatnonzero(asides).tolist()) if not all(asides) else frozenset())
+            for_nothing.append(_for_nothing(piece, chances[first:last]))
+    asides = frozenset(place for place, chance in enumerate(for_nothing) if chance > _IS_ASIDE)
+    wishes = frozenset(place for place, chance in enumerate(for_nothing) if chance < _IS_WISH)
+    return Acts(tuple(pieces), asides if len(asides) < len(pieces) else frozenset(), wishes)
 
 
 def _cuts(chances: Sequence[MarkedToken], by_rule: Collection[int], in_value: Sequence[Slot | None]) -> list[int]:
@@ -75,10 +82,11 @@ def _cuts(chances: Sequence[MarkedToken], by_rule: Collection[int], in_value: Se
     return found
 
 
-def _is_aside(piece: Clause, chances: Sequence[MarkedToken]) -> bool:
-    """Return whether a piece wishes nothing, as marked, and holds no value; "today" is said of anything."""
+def _for_nothing(piece: Clause, chances: Sequence[MarkedToken]) -> float:
+    """Return how likely a piece wishes nothing, as marked; not at all where it holds a value. "Today" is said of
+    anything."""
     holds_value = any(slot.kind != "time" or is_later(slot) for slot in piece.slots)
-    return not holds_value and float(np.mean([chance.is_aside for chance in chances])) > _IS_ASIDE
+    return 0.0 if holds_value else float(np.mean([chance.is_aside for chance in chances]))
 
 
 def _names_a_thing(said: Utterance, piece: Clause) -> bool:
