@@ -83,8 +83,9 @@ of these planned with new tools among the rest; and with new tools of which the 
 CARRIED_ON_WEIGHTS = {"asked": 6.0, "stranger": 6.0, "person": 0.7, "new": 0.5, "examples": 0.7}
 """The same where weights are carried on, in which `asked` and `stranger` are a real and a new person's request planned
 by the models that shipped."""
-_PULL, _N_CARRIED_ON, _CARRIED_ON_STEP = 0.02, 400, 0.005
-"""How much weights that are carried on are pulled back to what they were."""
+_PULL, _N_CARRIED_ON, _CARRIED_ON_STEP, _SHARE_TAKEN = 0.02, 400, 0.005, 0.7
+"""How much weights that are carried on are pulled back to what they were; steps, and the longest; the share of the way
+from the old to the new that is gone in the end (Wortsman et al. 2022)."""
 _N_ASKED, _N_STRANGERS, _MOST_STEPS, _MOST_ACTS = 2500, 4000, 2, 2
 """Real requests and new people's that the shipped models are asked, by lot; most steps of one that is planned whole,
 and most acts of one that are planned."""
@@ -109,15 +110,19 @@ def main() -> None:
     if chosen.ask_shipped is not None:
         chosen.ask_shipped.write_bytes(pickle.dumps(cases_of_shipped()))
         return
+    if chosen.carry_on and not chosen.cases:
+        options.error("--carry-on wants the files of --ask-shipped and --keep: --cases FILE FILE")
     cases: list[Case] = [case for path in chosen.cases for case in pickle.loads(path.read_bytes())]  # its own files
     if not chosen.cases:
         with ProcessPoolExecutor(_N_PROCESSES, get_context("spawn")) as pool:
-            cases = [case for lot in pool.map(cases_of, range(_N_PROCESSES)) for case in lot if case.worth.any()]
+            cases = [case for lot in pool.map(cases_of, range(_N_PROCESSES)) for case in lot]
     if chosen.keep is not None:
         chosen.keep.write_bytes(pickle.dumps(cases))
     by_kind = CARRIED_ON_WEIGHTS if chosen.carry_on else WEIGHTS
     cases = [case for case in cases if by_kind.get(case.kind) and case.worth.any()]
-    odds, loss = fit(cases, by_kind, shipped_odds() if chosen.carry_on else None)
+    before = shipped_odds() if chosen.carry_on else None
+    odds, loss = fit(cases, by_kind, before)
+    odds = _between(before, odds) if before is not None else odds
     weights = {"linear": odds.linear, "hidden": odds.hidden, "bias": odds.bias, "outer": odds.outer}
     about = {
         "readings": READINGS,
@@ -367,6 +372,11 @@ def _drawn(n: int) -> list[Floats]:
         np.zeros(N_HIDDEN),
         draw.normal(0, 0.1, N_HIDDEN),
     ]
+
+
+def _between(before: OptionOdds, after: OptionOdds) -> OptionOdds:
+    pairs = ((getattr(before, name), getattr(after, name)) for name in ("linear", "hidden", "bias", "outer"))
+    return OptionOdds(*(old + _SHARE_TAKEN * (new - old) for old, new in pairs))
 
 
 def _scaled(odds: OptionOdds, spread: Floats) -> list[Floats]:

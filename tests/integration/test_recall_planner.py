@@ -256,14 +256,14 @@ def test_what_can_be_served_is_served_and_the_rest_is_named(shipped: RecallPlann
         ("scrub bingo and email Doreen I shan't be needing the lift", "cancel_event", "scrub bingo"),
         ("call off the quote in Milford and drop Seamus an email I'm stuck", "cancel_event", "call off the quote in"),
         ("What time has Sapporo now, and at 13:00 remind me to call grandmother.", "current_time", "What time has"),
-        ("I'm going now now, so kitchen light off and the radio down to ten percent", "set_volume", "radio down"),
+        ("set the heating to 21 and the volume to 30", "set_temperature", "set the heating"),
     ],
 )
 def test_an_act_of_which_nothing_is_done_is_told(shipped: RecallPlanner, text: str, tool: str, act: str) -> None:
     answer = plan(shipped, text)
-    is_done = isinstance(answer, Plan) and tool in [step.tool for step in answer.steps]
-    is_told = isinstance(answer, Refusal) or any(act in told for told in answer.unserved)
-    assert is_done or is_told
+    assert isinstance(answer, Plan)
+    is_done = tool in [step.tool for step in answer.steps]
+    assert is_done or any(act in told for told in answer.unserved)
 
 
 @pytest.mark.parametrize(
@@ -272,6 +272,7 @@ def test_an_act_of_which_nothing_is_done_is_told(shipped: RecallPlanner, text: s
         "There were crumbs everywhere; turn off the kitchen lamp.",
         "there's a new lady with ideas, so turn the lamp off",
         "find my mail from Anna and delete it",
+        "What's the total on receipt.jpg? Write it in a note and bin the photo",
     ],
 )
 def test_what_wishes_nothing_by_itself_is_not_told_as_undone(shipped: RecallPlanner, text: str) -> None:

@@ -128,6 +128,8 @@ def devices_of(call: CallContext) -> Iterator[Devices]:
         if is_connected(home):
             try:
                 found = stack.enter_context(connected_home(call))
+                if found.faults and not _all_of(home, found.things):
+                    raise TransientToolError("; ".join(found.faults))
                 call.notices.extend(f"Devices that are connected are left out: {fault}" for fault in found.faults)
             except TransientToolError as error:
                 if not _all_of(home, {}):  # there are no others

@@ -45,7 +45,7 @@ _LEAST_CHANCE = 1e-6
 _UNRECOGNISED = 0.1
 """Most odds that nothing is asked for, of a request that reads like those that were taught in sequences."""
 _SURELY_WISHED = 0.85
-"""Probability from which on what is marked as wishing nothing is done all the same; below it is told as left undone."""
+"""Probability from which on what is marked as wishing nothing is done all the same."""
 _WITH_ONE_ACT = 2
 """Units of a request that asks for one thing: the whole, and the act without what is said beside it."""
 _NEAR = 0.1
@@ -139,8 +139,8 @@ class Way:
     rows: tuple[int, ...]
     """Its units, by their place among all: the whole request, then its acts when they are not the same."""
     asides: frozenset[int] = frozenset()
-    """Which of `rows` wish nothing, as marked: done only where they surely ask for something, and never told as undone
-    (of eleven told on requests looked at, two were wishes)."""
+    """Which of `rows` wish nothing, as marked: done only where they surely ask for something, and not told as undone
+    (of eleven that were told on requests looked at, two were wishes)."""
     wishes: frozenset[int] = frozenset()
     """Which of `rows` surely wish something, as marked: told where nothing is done for them."""
     is_cut_by_rule: bool = False
@@ -193,10 +193,10 @@ class Proposal:
         gain /= max(len(by_clause), 1)
         ranked = self.ranked(0, is_long=True if len(by_clause) > 1 else None)
         whole = self._part(0, ranked)
-        if self._sequences.has_any(ranked[0].tools) and self._outweighs(whole, by_clause):
+        is_taught = self._sequences.has_any(ranked[0].tools) and self._outweighs(whole, by_clause)
+        if is_taught or ranked[0].readings.get("alike"):  # in these words
+            self.wishes = []  # it does all of them
             return [whole]
-        if ranked[0].readings.get("alike"):
-            return [whole]  # taught in these words
         if not by_clause:
             return [whole]
         is_done_by_clause = ranked[0].is_nothing or _gain(ranked) <= gain or _leaves_out(whole, by_clause)

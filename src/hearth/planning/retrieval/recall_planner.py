@@ -89,7 +89,7 @@ _LEAST_CONFIDENCE: dict[Effect, float] = {"none": 0.3, "change": 0.5, "send": 0.
 At .6 for a change, of 900 requests of people of whom nothing was learnt as many are right and ten fewer act wrongly; of
 real people's requests thirteen of a thousand fewer are served.
 """
-_LEAST_TAKING_AWAY = 0.7
+_LEAST_TAKING_AWAY = 0.75
 """Least confidence of a plan after which something is gone, or stands open: of 900 requests of people of whom nothing
 was learnt, five are lost by it, four gained, and ten no longer wrongly done."""
 _LEAST_UNSHOWN = 0.5
@@ -227,9 +227,10 @@ class RecallPlanner:
         if said.forbids:
             return Refusal("out_of_scope", _NOT_TO, planner=OWNERS_WORD if ways[0].is_one else self.name)
         ballot = self._ballot(units, forms, offered)
-        first, *others = (self._act_by_act(ballot, units, way, offered) for way in ways)
+        tried = [self._act_by_act(ballot, units, way, offered) for way in ways]
+        first, *others = (self._telling(one, tried[0].wishes, tools) for one in tried)
         chosen = next((other for other in others if _is_better(other, first)), first)
-        answer = self._guarded(self._telling(chosen, first.wishes), said, near, offered)
+        answer = self._guarded(chosen, said, near, offered)
         if again is not None and _bears_out(answer, again):
             return self._repeated(again)
         answer = with_denials(answer, said.text) if isinstance(answer, Plan) else answer
@@ -288,22 +289,26 @@ class RecallPlanner:
         done = (part for part, is_done in zip(parts, _served(parts, offered)) if is_done)
         return _Tried(answer, frozenset().union(*(part.read for part in done)), way, tuple(proposal.wishes))
 
-    def _telling(self, chosen: _Tried, wishes: Sequence[Part]) -> _Tried:
-        """Return what is chosen with what it leaves undone: acts of whose words it uses none, which by themselves ask
-        for something else or for nothing that can be done."""
-        answer = chosen.answer
+    def _telling(self, tried: _Tried, wishes: Sequence[Part], tools: Mapping[str, ToolSpec]) -> _Tried:
+        """Return what a request comes to with what that leaves undone: acts of whose words it uses none. One that names
+        nothing itself ("bin it") is not told where the plan has its tool, or does more than the acts it uses words of.
+        """
+        answer = tried.answer
         if not isinstance(answer, Plan):
-            return chosen
-        tools = {step.tool for step in answer.steps}
+            return tried
+        doing = {step.tool for step in answer.steps}
+        n_deeds = sum(tools[tool].effect != "none" for tool in doing)
+        if n_deeds > max(sum(bool(part.words & tried.read) for part in wishes), 1):
+            return tried
         left = [
             part.text
             for part in wishes
-            if not part.words & chosen.read
-            and not (part.steps and tools.issuperset(step.tool for step in part.steps))
-            and not any(part.text in told or told in part.text for told in answer.unserved)
+            if not part.words & tried.read
+            and not (part.steps and not part.read and doing.issuperset(step.tool for step in part.steps))
+            and not any(part.text in told or _is_most_of(told, part.text) for told in answer.unserved)
             and not is_aside(part.text, self._encoder)
         ]
-        return replace(chosen, answer=replace(answer, unserved=(*answer.unserved, *left))) if left else chosen
+        return replace(tried, answer=replace(answer, unserved=(*answer.unserved, *dict.fromkeys(left))))
 
     def _is_for_now_only(self, answer: Plan | Refusal, said: Utterance, offered: Offered) -> bool:
         """Return whether, without its time, the request more surely means something else, which no time can be given.
@@ -593,6 +598,10 @@ def _worth(answer: Plan | Refusal) -> tuple[int, int, float]:
     if isinstance(answer, Plan):
         return 2, -len(answer.unserved), answer.confidence
     return int(answer.kind == "needs"), 0, 0.0
+
+
+def _is_most_of(told: str, text: str) -> bool:
+    return told in text and 2 * len(told) > len(text)
 
 
 def _n_words(tokens: Sequence[Token]) -> int:

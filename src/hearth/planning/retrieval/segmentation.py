@@ -62,13 +62,14 @@ def acts_of(said: Utterance, classifier: IntentClassifier | None) -> Acts:
         piece = _clause(said, in_value, first, last)
         if piece is None:
             continue
-        if pieces and for_nothing[-1] <= _IS_ASIDE and first not in by_rule and _names_a_thing(said, piece):
+        is_beside = bool(pieces) and _is_aside(pieces[-1], for_nothing[-1])
+        if pieces and not is_beside and first not in by_rule and _names_a_thing(said, piece):
             pieces[-1] = _up_to(said, pieces[-1], piece)
         else:
             pieces.append(piece)
-            for_nothing.append(_for_nothing(piece, chances[first:last]))
-    asides = frozenset(place for place, chance in enumerate(for_nothing) if chance > _IS_ASIDE)
-    wishes = frozenset(place for place, chance in enumerate(for_nothing) if chance < _IS_WISH)
+            for_nothing.append(float(np.mean([chance.is_aside for chance in chances[first:last]])))
+    asides = frozenset(k for k, piece in enumerate(pieces) if _is_aside(piece, for_nothing[k]))
+    wishes = frozenset(k for k, chance in enumerate(for_nothing) if chance < _IS_WISH)
     return Acts(tuple(pieces), asides if len(asides) < len(pieces) else frozenset(), wishes)
 
 
@@ -82,11 +83,10 @@ def _cuts(chances: Sequence[MarkedToken], by_rule: Collection[int], in_value: Se
     return found
 
 
-def _for_nothing(piece: Clause, chances: Sequence[MarkedToken]) -> float:
-    """Return how likely a piece wishes nothing, as marked; not at all where it holds a value. "Today" is said of
-    anything."""
+def _is_aside(piece: Clause, for_nothing: float) -> bool:
+    """Return whether a piece wishes nothing, as marked, and holds no value; "today" is said of anything."""
     holds_value = any(slot.kind != "time" or is_later(slot) for slot in piece.slots)
-    return 0.0 if holds_value else float(np.mean([chance.is_aside for chance in chances]))
+    return not holds_value and for_nothing > _IS_ASIDE
 
 
 def _names_a_thing(said: Utterance, piece: Clause) -> bool:

@@ -126,6 +126,8 @@ def _fits(gold: Step, step: Step, accepted: Mapping[str, Mapping[str, Any]], pla
         entry = accepted.get(name, {})
         options = [entry["value"], *entry.get("accept", [])] if entry else [None]
         value = step.arguments.get(name)
+        if name == "phone":
+            options, value = [_dialled(option) for option in options], _dialled(value)
         if not any(_equal(option, value, place) for option in options):
             return False
     return True
@@ -144,9 +146,12 @@ def _equal(option: Any, value: Argument, place: Mapping[int, int]) -> bool:
     return bool(option == value)
 
 
+def _dialled(value: Any) -> Any:
+    number = _PHONE.fullmatch(value.strip()) if isinstance(value, str) else None
+    return "0" + re.sub(r"\D", "", number[1]) if number else value
+
+
 def _plain(text: str) -> str:
-    if number := _PHONE.fullmatch(text.strip()):
-        return "0" + re.sub(r"\D", "", number[1])
     return _ARTICLE.sub("", " ".join(text.split()).strip(" .!?")).lower()
 
 
