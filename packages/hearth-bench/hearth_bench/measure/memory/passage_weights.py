@@ -36,7 +36,7 @@ MOST_REFUSED = 0.25
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.3)
 RETRIEVAL = {"words": 1.0, "cosine": 1.0, "covered": 1.5}
 """Weights of the order in which passages are read, set once."""
-N_QUESTIONS = 1200
+N_QUESTIONS, N_HOME_QUESTIONS = 1200, 2_400
 KINDS = ("extractive", "abstain", "yesno")
 SEED = 1
 RIDGE = 1e-3
@@ -59,11 +59,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--homes", type=Path, default=HOMES, help="pieces of homes, with their questions")
-    parser.add_argument("--questions", type=int, default=N_QUESTIONS)
+    parser.add_argument("--questions", type=int, default=N_QUESTIONS, help="most over documents, by lot")
+    parser.add_argument("--home-questions", type=int, default=N_HOME_QUESTIONS, help="most over pieces, by lot")
     given = parser.parse_args()
     tuned = [one for one in read_questions(given.data) if is_for_tuning(one) and one.kind in KINDS]
     pieces = read_pieces(given.homes, held=True)
-    questions = drawn(tuned, given.questions, SEED) + [one for piece in pieces for one in questions_of(piece)]
+    of_homes = drawn([one for piece in pieces for one in questions_of(piece)], given.home_questions, SEED)
+    questions = drawn(tuned, given.questions, SEED) + of_homes
     encoder, reader = MiniLMEncoder.open(), AnswerReader(cache_folder())
     own: list[Looked] = []
     whole: list[Looked] = []
@@ -80,8 +82,8 @@ def main() -> None:
         "retrieval": RETRIEVAL,
         "answers": {name: round(float(weight), 4) for name, weight in zip(SIGNS, weights, strict=True)},
         "least_chance": round(least, 4),
-        "fitted_on": f"{len(questions)} questions over documents kept for tuning and {len(pieces)} pieces of homes, "
-        f"seed {SEED}",
+        "fitted_on": f"{len(questions)} questions over documents kept for tuning and {len(pieces)} pieces of homes "
+        f"({len(of_homes)} questions), seed {SEED}",
         "refused_rightly_by_share_refused_wrongly": _rates(whole, [o for o in whole if o.kind == "abstain"], weights),
         "the_same_with_the_own_document_left_out": _rates(whole, list(map(_elsewhere, _answerable(whole))), weights),
         "reader": READER_FILE,
