@@ -516,7 +516,8 @@ def test_the_form_of_a_request(text: str, form: str) -> None:
 # ── Cost ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read(text: str) -> None:
+def assert_read(text: str) -> None:
+    """Assert that values stand where they say, and that each is of one clause."""
     slots = find(text)
     assert all(text[slot.start : slot.end] == slot.text for slot in slots)
     assert sum(len(clause.slots) for clause in clauses(text, slots)) == len(slots)
@@ -528,7 +529,7 @@ LONG = ["1", "tomorrow ", " ", "\n", ".", "a"]
 @pytest.mark.parametrize("unit", LONG)
 def test_100_kilobytes_of_the_same_are_read(unit: str) -> None:
     """What takes time in step with the square takes minutes."""
-    read(unit * (100_000 // len(unit)))
+    assert_read(unit * (100_000 // len(unit)))
 
 
 HOSTILE: list[str] = json.loads((DATA / "hostile_pieces.json").read_text())
@@ -536,7 +537,7 @@ HOSTILE: list[str] = json.loads((DATA / "hostile_pieces.json").read_text())
 
 @pytest.mark.parametrize("unit", [*HOSTILE, *LONG])
 def test_hostile_text_takes_work_in_step_with_its_length(unit: str) -> None:
-    assert grows_in_step(lambda n: read(unit * (n // len(unit))), 1_000, 4_000)
+    assert grows_in_step(lambda n: assert_read(unit * (n // len(unit))), 1_000, 4_000)
 
 
 def test_importing_brings_no_heavy_library() -> None:

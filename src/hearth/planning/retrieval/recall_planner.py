@@ -90,8 +90,8 @@ At .6 for a change, of 900 requests of people of whom nothing was learnt as many
 real people's requests thirteen of a thousand fewer are served.
 """
 _LEAST_TAKING_AWAY = 0.75
-"""Least confidence of a plan after which something is gone, or stands open: of 900 requests of people of whom nothing
-was learnt, five are lost by it, four gained, and ten no longer wrongly done."""
+"""Least confidence of a plan after which something is gone, or stands open. At .7, of 900 requests of people of whom
+nothing was learnt, five were lost by it, four gained, and ten no longer wrongly done."""
 _LEAST_UNSHOWN = 0.5
 """Least confidence of a plan with a tool that nobody showed, unless the request speaks in the tool's own words."""
 _OWN_WORDS = 0.3
