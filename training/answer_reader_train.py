@@ -38,7 +38,7 @@ from hearth.memory.search.terms import telling_words
 from hearth.models.encoder.lora_encoder import WIDTH, load_weights, packed, unpacked
 from hearth.models.encoder.minilm import shared_tokenizer
 from hearth.models.span_extractor import ABSENT, HEADS, NO, SPAN, YES, Form, Layout, Pieces, Question
-from hearth_bench.suites.reading.home_pieces import HomePiece, read_pieces
+from hearth_bench.suites.reading.home_pieces import HomePiece, PieceQuestion, read_pieces
 from hearth_bench.suites.reading.question_file import SPLIT_SEED, DocumentQuestion, is_held, read_questions
 from training.low_rank_encoder import LowRankEncoder
 
@@ -55,6 +55,13 @@ OUT = _DATA / "answer_reader.npz"
 HOMES = Path(__file__).with_name("home_passages.jsonl")
 _STRANGE = 0.5
 """Share of a piece's answerable questions that are asked of another piece, too, where nothing answers them."""
+_NEIGHBOURS = 8
+"""How far away in the file another piece of the same home may stand; half of those other pieces are neighbours."""
+_WINDOW_CHARACTERS = 260
+_LONG_CHARACTERS = 350
+"""Of a longer piece a window is read, too: half of its answerable questions are asked of one that does not answer."""
+_WITH_ANSWER = 0.3
+"""Share of the answerable questions that are asked of a window that does."""
 _BATCH_TOKENS = 2600
 _BATCH_ROWS = 40
 _MOST_TOKENS = 300
@@ -77,6 +84,8 @@ class Options:
     """How often each piece of a home is read in one epoch."""
     n_pieces: int | None = None
     """How many pieces of homes are learnt, the first in the file; None for all."""
+    n_seldom: int = 0
+    """How many of them, the first in the file, are read in a third of the epochs only: they are known by now."""
     n_threads: int = 1
     is_bfloat16: bool = False
     """Whether products are taken in 16 bits: half the time where the processor has them."""
@@ -144,11 +153,35 @@ def home_lessons(pieces: Sequence[HomePiece], rng: random.Random) -> list[Lesson
             kind = ABSENT if not spans else SPAN if asked.yes is None else YES if asked.yes else NO
             found.append(Lesson(asked.q, lead + piece.text, kind, spans))
             if spans and rng.random() < _STRANGE:
-                told = {word[:5] for word in telling_words(asked.q)}
-                near = sorted(range(len(pieces)), key=lambda k: -len(told & words[k]))[:8]
+                if rng.random() < 0.5:
+                    near = [*range(max(0, number - _NEIGHBOURS), min(len(pieces), number + _NEIGHBOURS + 1))]
+                    rng.shuffle(near)
+                else:
+                    told = {word[:5] for word in telling_words(asked.q)}
+                    near = sorted(range(len(pieces)), key=lambda k: -len(told & words[k]))[:8]
                 others = [k for k in near if k != number and not any(a in pieces[k].text for a in asked.a)]
                 found += [Lesson(asked.q, leads[k] + pieces[k].text, ABSENT) for k in others[:1]]
+            if spans and len(piece.text) >= _LONG_CHARACTERS:
+                found += _window_lessons(asked, lead, piece.text, kind, rng)
     return found
+
+
+def _window_lessons(asked: PieceQuestion, lead: str, text: str, kind: int, rng: random.Random) -> Iterator[Lesson]:
+    """Yield lessons of parts of a long piece: one that answers, one that does not."""
+    windows = [text[cut.start : cut.end] for cut in passages_of(text, _WINDOW_CHARACTERS)]
+    rng.shuffle(windows)
+    for window in [one for one in windows if asked.a[0] in one][:1]:
+        if rng.random() < _WITH_ANSWER:
+            places = [(len(lead) + window.index(answer), answer) for answer in asked.a if answer in window]
+            yield Lesson(asked.q, lead + window, kind, tuple((at, at + len(answer)) for at, answer in places))
+    for window in [one for one in windows if not any(answer in one for answer in asked.a)][:1]:
+        if rng.random() < _STRANGE:
+            yield Lesson(asked.q, lead + window, ABSENT)
+
+
+def _of_epoch(pieces: Sequence[HomePiece], options: Options, rng: random.Random) -> list[HomePiece]:
+    """Return the pieces that are read in an epoch, in order."""
+    return [one for n, one in enumerate(pieces) if n >= options.n_seldom or rng.random() < 1 / 3]
 
 
 def _nearest(one: DocumentQuestion, contexts: Sequence[str], *, is_right: bool = False) -> str:
@@ -262,7 +295,7 @@ def train(data: Path, options: Options, out: Path, started: bytes) -> dict[str, 
     batches: list[list[tuple[Layout, Lesson]]] = []
     homes = read_pieces(HOMES, held=False)[: options.n_pieces] if options.homes else []
     for epoch in range(int(np.ceil(options.n_epochs))):
-        lessons = [lesson for _ in range(options.homes) for lesson in home_lessons(homes, rng)]
+        lessons = [lesson for _ in range(options.homes) for lesson in home_lessons(_of_epoch(homes, options, rng), rng)]
         some = _batches(lessons_of(questions, options, rng) + lessons, pieces, rng)
         batches += some[: int(len(some) * min(1.0, options.n_epochs - epoch))]
     low = [p for n, p in model.named_parameters() if ".low." in n]
@@ -332,6 +365,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--other-passages", type=float, default=defaults.other_passages)
     parser.add_argument("--homes", type=int, default=defaults.homes, help="times a piece of a home is read an epoch")
     parser.add_argument("--pieces", type=int, help="learn only the first so many pieces")
+    parser.add_argument("--seldom", type=int, default=0, help="read the first so many pieces in a third of the epochs")
     parser.add_argument("--share", type=float, default=1.0, help="share of the questions over documents that are read")
     parser.add_argument("--share-taken", type=float, default=1.0, help="of the way from the start that is gone at last")
     parser.add_argument("--bfloat16", action="store_true")
@@ -343,6 +377,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         other_passages=given.other_passages,
         homes=given.homes,
         n_pieces=given.pieces,
+        n_seldom=given.seldom,
         share=given.share,
         n_threads=given.threads,
         is_bfloat16=given.bfloat16,

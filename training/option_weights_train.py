@@ -38,10 +38,10 @@ from numpy.typing import NDArray
 
 from hearth.agent import shipped_demonstrations
 from hearth.language.reading import Utterance
+from hearth.language.text.request_sketch import drawn_cosines
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.intent_classifier import IntentClassifier, MarkedToken
 from hearth.planning.arguments.alignment import explain
-from hearth.planning.ranking.heads.request_sketch import drawn_cosines
 from hearth.planning.ranking.heads.tool_heads import NOTHING, PROBE, HeadPrior
 from hearth.planning.retrieval.option_odds import ALIKE, READINGS, OptionOdds, shipped_odds
 from hearth.planning.retrieval.plan_assembly import Option

@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 
 from hearth.agent import shipped_demonstrations
 from hearth.formats.plan_json import read_demonstrations
+from hearth.language.text.request_sketch import drawn_cosines, request_features
 from hearth.language.values.slots import find_slots
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.alignment import explain, form_of, tokens_of
-from hearth.planning.ranking.heads.request_sketch import drawn_cosines, request_features
 from hearth.planning.ranking.heads.tool_heads import CLASSIFIER_SHARE, LOGITS, NOTHING, PROBE, TALK, HeadPrior
 from hearth.planning.retrieval.episodic_index import leaves_of
 from hearth.types import Context, Demonstration

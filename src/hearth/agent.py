@@ -28,7 +28,7 @@ from hearth.execution.executor import MAX_RESUMES, Executor
 from hearth.execution.repair import Repairer
 from hearth.execution.speculation import LEAST_GROUNDED, NOT_NAMED, NOTHING, WHOLE, ReadAhead, groundedness, look_up
 from hearth.formats.plan_json import read_demonstrations
-from hearth.formats.plan_validation import check_plan
+from hearth.formats.plan_validation import check_plan, only_reads
 from hearth.guard.capability.record_extraction import Owner
 from hearth.guard.capability.unsaid import with_unsaid
 from hearth.guard.capability.warrant import KnownTools, Warrant
@@ -88,6 +88,7 @@ from hearth.planning.dialogue.fallbacks.memory_fallback import (
     asked_elsewhere,
     asked_of_memory,
     is_misplaced,
+    names_no_field,
     told_to_memory,
 )
 from hearth.planning.dialogue.fallbacks.other_readings import (
@@ -491,7 +492,11 @@ class Agent:
             is_worldly = self.recall.nothing_meant(request) >= _WORLDLY
             misplaced = found.kind == "needs" and is_misplaced(found)
             names_own = self._names_own(request, is_misplaced=misplaced, is_worldly=is_worldly)
-        grounds = Grounds(told_of, names_own, is_worldly)
+        worked_out = ""
+        if isinstance(found, Refusal) or only_reads(found, tools):
+            with suppress(HearthError):
+                worked_out = self.home_answers.works_out(request.question, self.call_context())
+        grounds = Grounds(told_of, names_own, is_worldly, worked_out)
         if (plan := asked_of_memory(request, found, tools, grounds)) is not None:
             return plan
         if (plan := asked_of_cloud(request, found, tools)) is not None:
@@ -570,6 +575,8 @@ class Agent:
         if (asked := asked_elsewhere(request, plan, results, self.tools.specs)) is not None:
             return asked
         beyond = asked_beyond_card(request, plan, results, self.tools.specs)
+        if beyond is not None and names_no_field(request.text):
+            return beyond
         beyond = beyond or asked_beyond_device(request, plan, results, self.tools.specs)
         beyond = beyond or asked_beyond_list(request, plan, results, self.tools.specs)
         with suppress(HearthError):

@@ -53,7 +53,7 @@ def call() -> CallContext:
         ("when was the last choir rehearsal", "Wednesday 14 October 2026 at 18:00"),
         ("when was the first choir", "Wednesday 9 September 2026 at 18:00"),
         ("what is my next event", "Choir, Wednesday 21 October 2026 at 18:00"),
-        ("who has the next birthday", "Ben Hale: Monday 2 November 2026"),
+        ("who has the next birthday", "Ben Hale: Monday 2 November 2026, turns 73"),
     ],
 )
 def test_it_is_worked_out_from_the_records(call: CallContext, question: str, value: str) -> None:

@@ -128,7 +128,7 @@ def test_nobody_is_guessed(ask: Ask, question: str) -> None:
         ("what do we still need to pack", "tent; stove; maps"),
         (
             "whose birthdays are in December",
-            "Ann Poole: Thursday 3 December 2026; Leonie Vance: Wednesday 9 December 2026",
+            "Ann Poole: Thursday 3 December 2026, turns 46; Leonie Vance: Wednesday 9 December 2026, turns 75",
         ),
         ("how much more is the boat insurance than last year", "$34.00 more ($612.00 after $578.00)"),
         ("how much has the water bill gone up", "£11.50 more (£52.50 after £41.00)"),

@@ -183,7 +183,7 @@ AGES = [
     ("is Nils older than Ada", "No: Ada Brand is older"),
     ("in which year does Nils turn fifty", "Friday 12 November 2038"),
     ("who's the oldest person I have a birthday for", "Ada Brand (my mother), 2 March 1950"),
-    ("once Nils's birthday is over, whose birthday is next", "Ada Brand: Tuesday 2 March 2027"),
+    ("once Nils's birthday is over, whose birthday is next", "Ada Brand: Tuesday 2 March 2027, turns 77"),
 ]
 
 
@@ -260,7 +260,7 @@ LISTS = [
     ("how many of my contacts have a phone number", "2 contacts"),
     ("how many people in my address book have no birthday", "1 contact"),
     ("how many contacts have no birthday", "1 contact"),
-    ("whose birthday is after my brother's", "Ada Brand: Tuesday 2 March 2027"),
+    ("whose birthday is after my brother's", "Ada Brand: Tuesday 2 March 2027, turns 77"),
     ("which day this week is the fullest", "Saturday 24 October 2026 (2 events)"),
     ("which is the fuller month, October or November", "October 2026 (7 events)"),
     ("what was the longest thing in my calendar in September", "Shift (6 hours)"),

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from hearth.language.text.request_sketch import request_features
 from hearth.language.values.slots import find_slots
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.llm.scripted import HashEncoder
@@ -16,7 +17,6 @@ from hearth.planning.arguments.alignment import form_of, tokens_of
 from hearth.planning.ranking.candidates import ENDS, Counts, Evidence, Grounds, Sequence_, candidates, set_of
 from hearth.planning.ranking.evidence_features import FEATURES, features
 from hearth.planning.ranking.features import HALF, Reader, ReadingOptions
-from hearth.planning.ranking.heads.request_sketch import request_features
 from hearth.planning.ranking.heads.tool_heads import shipped_prior
 from hearth.planning.ranking.logistic import chance, fit_logistic, fit_weigher, leave_out_groups
 from hearth.planning.ranking.ranker import Candidate, Ranking, Student

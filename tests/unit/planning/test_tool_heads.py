@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hearth.language.text.request_sketch import N_SKETCH, request_features
 from hearth.models.intent_classifier import IntentClassifier
 from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.ranking.heads.request_sketch import N_SKETCH, request_features
 from hearth.planning.ranking.heads.tool_heads import (
     CLASSIFIER_SHARE,
     LOGITS,

@@ -27,6 +27,7 @@ from hearth.memory.inquiry.amounts.amount_changes import changed_by
 from hearth.memory.inquiry.amounts.joint_amounts import joint_answer, share_answer, share_asked
 from hearth.memory.inquiry.amounts.table_counts import counted
 from hearth.memory.inquiry.answer_telling import SAID_ABOUT, answer_of, beside_card, own_first, sentence_of, witness_of
+from hearth.memory.inquiry.asked_operations import AskedOperations
 from hearth.memory.inquiry.awaited_mails import answer_from_letters
 from hearth.memory.inquiry.date_answers import answer_from_dates, asked_of_dates
 from hearth.memory.inquiry.money import money_in
@@ -92,6 +93,7 @@ class HomeAnswers:
         self.passages = PassageStore(store, encoder)
         self._encoder = encoder
         self._reader = reader
+        self._operations = AskedOperations(encoder)
         self._detector: Detector | None = None
 
     # ── Reading the folder ────────────────────────────────────────────────────────────────────────────────
@@ -202,6 +204,33 @@ class HomeAnswers:
             return summed or HomeAnswer("unknown", "", self.looked_at(), chance=0.0)
         if (both := self._answer_both(question, call)) is not None:
             return both
+        found = self._worked_out(question, call) or self._read_or_understood(question, call)
+        joined = joined_answer(question, self.passages, call) if found.chance < _LEAST_ALONE else None
+        return joined or found
+
+    def _read_or_understood(self, question: str, call: CallContext) -> HomeAnswer:
+        """Answer a question that no parser knows: by reading, or as what it is understood to ask for, if likelier."""
+        read = self._read_answer(question, call)
+        understood = self._operations.understood(question)
+        if understood is None or read.chance >= understood.chance or not (said := understood.said()):
+            return read
+        worked_out = self._worked_out(said, call)
+        if worked_out is None:
+            return read
+        return replace(worked_out, chance=min(worked_out.chance, round(understood.chance, 4)))
+
+    def works_out(self, question: str, call: CallContext) -> str:
+        """Return the operation that a question is understood to ask for (`asked_operations`), if the owner's things
+        have all that it needs; empty where nothing is to be worked out, or nothing can."""
+        understood = self._operations.understood(question)
+        if understood is None or not (said := understood.said()):
+            return ""
+        self._read_newest(call)
+        return understood.operation if self._worked_out(said, call) is not None else ""
+
+    def _worked_out(self, question: str, call: CallContext) -> HomeAnswer | None:
+        """Compute an answer over the owner's records, or join it from two; None where no parser knows the question, or
+        not all that it needs is there."""
         computed = (
             answer_from_letters(question, self.passages, call)
             or answer_from_dates(question, call)
@@ -211,11 +240,7 @@ class HomeAnswers:
         )
         if computed is not None and computed.kind == "amount":
             return self._doubted(computed, question, call)
-        if computed is None and (reckoned := self._reckoned(question, call)) is not None:
-            return reckoned
-        found = computed or self._days_until(question, call) or self._read_answer(question, call)
-        joined = joined_answer(question, self.passages, call) if found.chance < _LEAST_ALONE else None
-        return joined or found
+        return computed or self._reckoned(question, call) or self._days_until(question, call)
 
     def _read_newest(self, call: CallContext) -> None:
         """Read what is new in the folder, and note in the call what is left."""

@@ -458,7 +458,9 @@ def birthdays_in(period: Period, call: CallContext) -> list[Witness]:
                 day = card.birth.in_year(year)
                 if period.start.date() <= day < period.end.date():
                     moment = dt.datetime.combine(day, dt.time(), call.now.tzinfo)
-                    said = f"{card.name}: {said_date(moment)}"
+                    born = card.birth.date()
+                    turns = f", turns {year - born.year}" if born is not None and year > born.year else ""
+                    said = f"{card.name}: {said_date(moment)}{turns}"
                     rows.append(Witness(card.uid or path, f"card “{card.name}”", said, "file", moment))
     return sorted(rows, key=lambda row: (row.at or call.now, row.quote))
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hearth.formats.plan_validation import canonical
 from hearth.language.text.thesaurus import KNOWN_WORDS
@@ -247,7 +248,7 @@ def _learnt_options(
     )
     grid = np.where(np.tri(len(words), k=-1, dtype=bool), -np.inf, grid)
     found: dict[tuple[int, int], float] = {}
-    for place in np.argsort(-grid, axis=None, kind="stable")[:_N_LEARNT]:
+    for place in _largest(grid, _N_LEARNT):
         first, last = divmod(int(place), len(words))
         is_free = not any(k in own for k in range(first, last + 1))
         is_several = wanted.is_name and words[first : last + 1].count("<name>") > 1  # each is a step of its own
@@ -256,6 +257,14 @@ def _learnt_options(
     best = list(found)[:_N_STRETCHES]
     bar = _ABSENT_REQUIRED if wanted.parameter.is_required else 0.0
     return [*((Stretch(*p, found[p]), 0.0) for p in best), (None, bar)]
+
+
+def _largest(grid: NDArray[np.float64], n: int) -> NDArray[np.intp]:
+    """Return the flat places of the n largest values, the largest first, of equal ones the first first."""
+    flat = grid.ravel()
+    least = np.partition(flat, flat.size - n)[flat.size - n] if n < flat.size else -np.inf
+    places = np.flatnonzero(flat >= least)  # sorting a request of thousands of words whole takes a second
+    return places[np.argsort(-flat[places], kind="stable")][:n]
 
 
 def _is_strange(word: str, frame: Mapping[str, int]) -> bool:

@@ -1,7 +1,7 @@
 """Turns a request into whole-number features of the whole and of each act; the same text gives the same numbers.
 
 A request is read as the home's planner reads it: values as stand-ins, cut into acts, and over the features that the
-tool heads are solved over (`heads.request_sketch`). Here they are rounded, so that sums of them are exact.
+tool heads are solved over (`language.text.request_sketch`). Here they are rounded, so that sums of them are exact.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.language.reading import Utterance
+from hearth.language.text.request_sketch import COSINE_SEED, N_COSINES, N_SKETCH, drawn_cosines, sketch_of
 from hearth.models.random_features import INPUT_GRAIN, UNIT
 from hearth.planning.arguments.alignment import form_of, tokens_of
-from hearth.planning.ranking.heads.request_sketch import COSINE_SEED, N_COSINES, N_SKETCH, drawn_cosines, sketch_of
 from hearth.protocols import Encoder
 
 FloatRows = NDArray[np.float32]

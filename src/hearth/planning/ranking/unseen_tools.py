@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hearth.language.text.request_sketch import sketch_of
 from hearth.planning.ranking.features import HALF, FloatRows, Reading
-from hearth.planning.ranking.heads.request_sketch import sketch_of
 from hearth.planning.ranking.logistic import Weigher, chance
 from hearth.types import ToolSpec
 

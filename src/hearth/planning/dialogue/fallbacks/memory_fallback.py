@@ -38,7 +38,7 @@ from hearth.memory.inquiry.reading.answer_reading import ON_A_CARD, asks_deed, a
 from hearth.memory.inquiry.reading.answer_subjects import asks_who
 from hearth.memory.inquiry.record_answers import Asked, asked_of_records
 from hearth.memory.inquiry.summaries import asked_for_summary
-from hearth.memory.search.word_forms import key_of, keys_of
+from hearth.memory.search.word_forms import key_of, key_set, keys_of
 from hearth.planning.dialogue.fallbacks.answer_steps import FIND, with_answer
 from hearth.types import Plan, Refusal, Step, StepResult, ToolSpec
 
@@ -69,6 +69,8 @@ class Grounds:
     """Whether the request names one of the owner's things by its title."""
     is_worldly: bool = False
     """Whether people ask so of the world ("the best chicken place near me"), as the heads learned it."""
+    worked_out: str = ""
+    """The operation that is asked for, where the owner's things have all that it needs."""
 
 
 def asked_of_memory(
@@ -89,7 +91,8 @@ def asked_of_memory(
         return _with_what_was_said(request, found, is_in_chat=by.is_in_chat, tools=tools)
     if (plan := with_answer(request, found, request.context, tools)) is not None:
         return plan
-    if _is_worked_out(request.text, found, tools):
+    is_understood = bool(grounds.worked_out) and _serves_otherwise(grounds.worked_out, found, tools)
+    if is_understood or _is_worked_out(request.text, found, tools):
         return _found_by(request, tools)
     names = {spaced(name) for e in request.context.entities if e.kind == "person" for name in (e.name, *e.aliases)}
     if isinstance(found, Plan):
@@ -197,6 +200,15 @@ _LISTED = frozenset({"birthdays", "count", "column", "row", "last", "first", "ne
 """Operations for which a tool's own list is an answer as good."""
 
 
+_OWN_WAYS: Mapping[str, frozenset[str]] = {
+    "birthdays": frozenset({"upcoming_birthdays"}),
+    "next_birthday": frozenset({"upcoming_birthdays"}),
+    "next_time": frozenset({"next_event"}),
+    "days_until": frozenset({"time_until"}),
+}
+"""Tools whose answer to an operation is as good."""
+
+
 def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> bool:
     """Return whether a question has to be worked out over records, where what was found only lists some, or nothing."""
     if FIND not in tools:
@@ -221,6 +233,16 @@ def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpe
     return changes_nothing and (
         asked.operation not in _LISTED or {step.tool for step in found.steps} == {SEARCH} or _has_lost(asked, found)
     )
+
+
+def _serves_otherwise(operation: str, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> bool:
+    """Return whether what was found is no tool's own way to an operation, and changes nothing."""
+    if FIND not in tools:
+        return False
+    if isinstance(found, Refusal):
+        return found.kind != "unreadable"
+    planned = {step.tool for step in found.steps}
+    return only_reads(found, tools) and FIND not in planned and planned.isdisjoint(_OWN_WAYS.get(operation, ()))
 
 
 def _asks_what_no_tool_knows(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> bool:
@@ -296,7 +318,8 @@ def asked_beyond_card(
     """Continue a plan that looked somebody up, where the card lacks the value asked for, or more is asked than any card
     tells ("what would Maisie like for her birthday"): ask the question of everything.
 
-    The card stands where nothing else answers: that is for the caller to find out.
+    The card stands where nothing else answers, if a value of it is asked for (`names_no_field`): that is for the caller
+    to find out.
     """
     if FIND not in tools or len(plan.steps) != 1 or plan.unserved or plan.steps[0].tool not in _CONTACTS:
         return None
@@ -308,6 +331,18 @@ def asked_beyond_card(
     if keys_of(asked.text) <= known | ON_A_CARD | QUESTIONS and not asks_deed(asked.text):
         return None
     return _asked_instead(request, plan, 0, tools)
+
+
+_CARD_FIELDS = key_set(
+    "phone number mobile cell email mail address birthday born birth old age turn live work company employer firm "
+    "organisation job street city town postcode zip reach call ring contact card details surname note"
+)
+"""Words by which a value of a card is asked for."""
+
+
+def names_no_field(question: str) -> bool:
+    """Return whether a question asks for nothing that a card has: "when does Imran's licence expire"."""
+    return keys_of(question).isdisjoint(_CARD_FIELDS)
 
 
 def asked_beyond_device(

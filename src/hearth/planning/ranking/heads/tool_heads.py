@@ -36,8 +36,8 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
+from hearth.language.text.request_sketch import N_SKETCH, request_features
 from hearth.models.intent_classifier import IntentClassifier
-from hearth.planning.ranking.heads.request_sketch import N_SKETCH, request_features
 from hearth.protocols import Encoder
 
 NOTHING = "<nothing>"

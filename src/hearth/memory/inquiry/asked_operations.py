@@ -1,0 +1,163 @@
+"""Understands which operation a question asks for, in whatever words, and says it as the parsers of operations know it.
+
+A softmax over the sentence vector and a sketch of the words tells the operation (`OPERATIONS`), a logistic function of
+each word which stretch names the matter and which the time. Both are learnt from questions that people of many lives
+would ask (`training.asked_operations_train`, `data/asked_operations.npz`): "what number goes on Gran's cake" becomes
+"how old will Gran be on their next birthday".
+
+Not covered: several operations in one question, several matters compared, other languages.
+"""
+
+from __future__ import annotations
+
+import functools
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth import patterns as re
+from hearth.language.text.request_sketch import sketch_of
+from hearth.memory.search.terms import STOP_WORDS
+from hearth.protocols import Encoder
+
+FILE = "asked_operations.npz"
+_SAID_AS: Mapping[str, str] = {
+    "clash": "any clash {when}",
+    "birthdays": "whose birthdays come up {when}",
+    "next_birthday": "whose birthday is next",
+    "age": "how old is {matter}",
+    "next_age": "how old will {matter} be on their next birthday",
+    "days_until": "how many days until {matter}",
+    "since": "how long ago was {matter}",
+    "sum": "how much did I spend on {matter} {when} in total",
+    "mean": "what was the average amount for {matter} {when}",
+    "most": "what was the highest amount for {matter} {when}",
+    "least": "what was the lowest amount for {matter} {when}",
+    "count_events": "how many {matter} do I have {when}",
+    "count_mails": "how many mails {matter} {when}",
+    "waiting": "who is waiting for an answer",
+    "wanted": "what does {matter} want from me",
+    "due": "by when does {matter} need an answer",
+    "last_time": "when was the last {matter}",
+    "next_time": "when is the next {matter}",
+    "read": "",
+}
+"""How the parsers know each operation; what is read is not said otherwise."""
+OPERATIONS = (*_SAID_AS,)
+STRETCHES = ("matter", "when")
+N_CELLS = 1 << 15
+"""Cells of the sketch of one word in its place, a power of two."""
+LEAST_SURE = 0.6
+"""Chance of an operation from which it is tried."""
+_WEIGHT = 2.0
+"""How much the sentence vector and the sketch count beside the bias."""
+_WORD = re.compile(r"[^\W_]+(?:['’.@&-][^\W_]+)*|[^\s\w]")
+_DIGIT = re.compile(r"\d")
+_COUNTED = re.compile(r"\bhow many (?:more |other )?(?P<what>(?!times\b|days\b)[^\W\d_]+)", re.IGNORECASE)
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """What a question asks for."""
+
+    operation: str
+    chance: float
+    matter: str
+    when: str
+
+    def said(self) -> str:
+        """Say the question as the parsers know it; empty where it is to be read, or lacks the matter it needs."""
+        form = _SAID_AS[self.operation]
+        is_lacking = "{matter}" in form and not self.matter
+        return "" if is_lacking else " ".join(form.format(matter=self.matter, when=self.when).split())
+
+
+class AskedOperations:
+    """The trained reader of questions."""
+
+    def __init__(self, encoder: Encoder | None) -> None:
+        """Without an encoder nothing is understood."""
+        self._encoder = encoder
+
+    def understood(self, question: str) -> Understood | None:
+        """Return what a question asks for; None where no operation is likely enough."""
+        words = words_of(question)
+        if self._encoder is None or not words:
+            return None
+        operations, marks = _weights()
+        scores = features_of([question], self._encoder.encode([question]))[0] @ operations
+        chances = np.exp(scores - scores.max())
+        chances /= chances.sum()
+        best = int(chances.argmax())
+        if OPERATIONS[best] == "read" or chances[best] < LEAST_SURE:
+            return None
+        matter, when = (stretch_of(question, OPERATIONS[best], row) for row in marks)
+        counted = _COUNTED.search(question)
+        if counted is not None and OPERATIONS[best] == "count_events" and counted["what"] not in matter:
+            matter = f"{counted['what']} {matter}".strip()  # "games" of "how many games does Mick have"
+        return Understood(OPERATIONS[best], float(chances[best]), matter, when)
+
+
+@functools.cache
+def _weights() -> tuple[Floats, Floats]:
+    with np.load(str(files("hearth.data") / FILE)) as kept:
+        return kept["operations"].astype(np.float32), kept["marks"].astype(np.float32)
+
+
+def words_of(question: str) -> list[tuple[str, int, int]]:
+    """Return the words and signs of a question with where they stand."""
+    return [(found.group(), found.start(), found.end()) for found in _WORD.finditer(question)]
+
+
+def features_of(questions: Sequence[str], vectors: Floats) -> Floats:
+    """Return what tells the operation, shape [n, 1 + dim + cells of the sketch]."""
+    sketches = [sketch_of(tuple(word.lower() for word, _, _ in words_of(one))) for one in questions]
+    return np.hstack([np.ones((len(questions), 1)), _WEIGHT * vectors, _WEIGHT * np.stack(sketches)]).astype(np.float32)
+
+
+def signs_of(words: Sequence[tuple[str, int, int]], operation: str) -> Iterator[list[str]]:
+    """Yield for each word what tells whether it names the matter or the time: itself, its neighbours, its form."""
+    low = ["^^", "^", *(_DIGIT.sub("0", word.lower()) for word, _, _ in words), "$", "$$"]
+    light = "".join("01"[word in STOP_WORDS or not word[0].isalnum()] for word in low)
+    for k, (word, _, _) in enumerate(words, 2):
+        yield [
+            *("bias", f"w {low[k]}", f"o {operation} {low[k]}", f"b {low[k - 1]} {low[k]}", f"a {low[k]} {low[k + 1]}"),
+            *(f"p {low[k - 1]}", f"n {low[k + 1]}", f"pp {low[k - 2]} {low[k - 1]}", f"nn {low[k + 1]} {low[k + 2]}"),
+            *(f"po {operation} {low[k - 1]}", f"no {operation} {low[k + 1]}", f"s {low[k][-3:]}"),
+            *(f"c {word[:1].isupper()} {k == 2}", f"e {operation} {k == 2} {k == len(words) + 1}"),
+            *(
+                f"l {light[k]}",
+                f"lo {operation} {light[k]}",
+                f"ll {light[k - 1 : k + 2]}",
+                f"l5 {light[k - 2 : k + 3]}",
+            ),
+        ]
+
+
+def cells_of(signs: Sequence[str]) -> list[int]:
+    """Return the cells of a word's signs."""
+    return [zlib.crc32(sign.encode("utf-8", "surrogatepass")) % N_CELLS for sign in signs]
+
+
+def stretch_of(question: str, operation: str, marks: Floats) -> str:
+    """Return the stretch of words whose scores have the largest sum; empty where none is above nothing.
+
+    Args:
+        marks: The weights of one kind of stretch, shape [N_CELLS].
+    """
+    words = words_of(question)
+    best, first, last = 0.0, 0, 0
+    total, began = 0.0, 0
+    for k, signs in enumerate(signs_of(words, operation)):
+        if total <= 0:
+            total, began = 0.0, k
+        total += float(marks[cells_of(signs)].sum())
+        if total > best:
+            best, first, last = total, began, k + 1
+    return question[words[first][1] : words[last - 1][2]] if best > 0 else ""
