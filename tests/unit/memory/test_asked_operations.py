@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -95,7 +94,8 @@ def test_nothing_is_understood_without_an_encoder() -> None:
 
 
 def test_every_operation_is_told_apart_from_reading(operations: AskedOperations) -> None:
-    assert OPERATIONS[-1] == "read" and len(set(OPERATIONS)) == len(OPERATIONS)
+    assert OPERATIONS[-1] == "read"
+    assert len(set(OPERATIONS)) == len(OPERATIONS)
 
 
 def test_no_stretch_is_found_where_no_word_counts() -> None:
