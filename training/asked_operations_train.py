@@ -4,8 +4,9 @@
 that name its matter and its time. Beside them stand real people's requests to assistants (`tool_heads_train`): orders,
 look-ups that have a tool of their own, and what nobody serves; nothing of these is worked out. Operations: a
 multinomial logistic regression; each word of the matter and of the time: a logistic function of the word in its place;
-both by Adam (Kingma & Ba 2015) over all rows at once. A fifth of the questions, by their hash, is left out for the
-figures in the record; what ships has learnt all. Deterministic.
+whether a question is for the owner's things: a logistic function, learnt from the questions and those over pieces of
+homes (`home_passages.jsonl`) beside the real requests; all by Adam (Kingma & Ba 2015) over all rows at once. A fifth of
+the questions, by their hash, is left out for the figures in the record; what ships has learnt all. Deterministic.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pydantic import BaseModel, ConfigDict
 
 from hearth.memory.inquiry.asked_operations import (
     FILE,
+    LEAST_OWN,
     LEAST_SURE,
     N_CELLS,
     OPERATIONS,
@@ -34,13 +36,19 @@ from hearth.memory.inquiry.asked_operations import (
     words_of,
 )
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from training.tool_heads_train import requests_to_learn
+from hearth_bench.data.request_corpus import is_held_out, read_real_requests
+from hearth_bench.suites.reading.home_pieces import read_documents, read_pieces
+from training.tool_heads_train import data_folder, requests_to_learn
 
+HOMES = Path(__file__).with_name("home_passages.jsonl")
 QUESTIONS = Path(__file__).with_name("asked_operations.jsonl")
 UNSEEN = Path(__file__).parents[1] / "packages/hearth-bench/hearth_bench/measure/data/unseen_asked_operations.jsonl"
 """Questions of an author of whom nothing is learnt, only counted."""
 _OUT = Path(__file__).parents[1] / "src" / "hearth" / "data" / FILE
 _N_FOLDS = 5
+_N_OWN, _N_NOT_OWN = 5_000, 9_000
+_KINDS = ("none", "tool", "chat")
+_OF_OWN_THINGS = frozenset({"find_answer", "search_memory"})
 _N_REQUESTS, _SEED = 1600, 1
 _NEAR = frozenset({"upcoming_birthdays", "next_event", "find_mail", "time_until", "find_answer", "search_memory"})
 """Tools that serve what is worked out, too: requests for them say neither."""
@@ -71,13 +79,16 @@ def main() -> None:
     tried = operations_fitted(features[folds > 0], kept), marks_fitted(kept)
     operations, marks = operations_fitted(features, asked), marks_fitted(asked)
     requests = np.array([one.is_request for one in held])
-    np.savez_compressed(_OUT, operations=operations.astype(np.float16), marks=marks.astype(np.float16))
+    own = own_fitted(features[[not one.is_request for one in asked]], encoder)
+    kept_as = {"operations": operations, "marks": marks, "own": own}
+    np.savez_compressed(_OUT, **{name: value.astype(np.float16) for name, value in kept_as.items()})
     record = {
         "what": "weights that tell which operation a question asks for, and its words that name matter and time",
         "n": len(asked),
         "left_out": judged(features[folds == 0][~requests], [o for o in held if not o.is_request], *tried),
         "left_out_requests": _tried_of_requests(features[folds == 0][requests], tried[0]),
         "another_author": judged(features_unseen, unseen, operations, marks),
+        "own_things": own_judged(own, features_unseen, encoder),
         "questions_sha256": hashlib.sha256(QUESTIONS.read_bytes()).hexdigest(),
         "command": "python -m training.asked_operations_train",
         "sha256": hashlib.sha256(_OUT.read_bytes()).hexdigest(),
@@ -98,8 +109,52 @@ def requests_drawn() -> list[AskedQuestion]:
     return [AskedQuestion(q=every[k].text, op="read", matter="", when="", is_request=True) for k in sorted(chosen)]
 
 
+def own_fitted(features: Floats, encoder: MiniLMEncoder) -> Floats:
+    """Return weights that tell questions for the owner's things from other requests, shape [features].
+
+    Args:
+        features: Those of the questions that are learnt, shape [n, features].
+    """
+    draw = np.random.default_rng(_SEED)
+    of_pieces = [asked.q for piece in read_pieces(HOMES, held=False) for asked in piece.qa]
+    others = [one.text for one in requests_to_learn(()) if _OF_OWN_THINGS.isdisjoint(one.accept)]
+    drawn = [of_pieces[k] for k in draw.permutation(len(of_pieces))[:_N_OWN]]
+    drawn += [others[k] for k in draw.permutation(len(others))[:_N_NOT_OWN]]
+    rows = np.vstack([features, _features_of_texts(drawn, encoder)])
+    target = np.zeros((len(rows), 1), np.float32)
+    target[: len(features) + min(_N_OWN, len(of_pieces))] = 1
+
+    def slope(weights: Floats) -> Floats:
+        chances = 1 / (1 + np.exp(-rows @ weights))
+        return np.asarray(rows.T @ (chances - target) / len(rows) + _RIDGE * weights, dtype=np.float32)
+
+    return _descended((rows.shape[1], 1), slope)[:, 0]
+
+
+def own_judged(own: Floats, features_unseen: Floats, encoder: MiniLMEncoder) -> dict[str, float]:
+    """Return how many questions of authors not learnt are told to be for the owner's things, and how many of the real
+    requests that are never learnt from."""
+    pieces = [question.question for question in read_documents(UNSEEN.with_name("home_pieces.jsonl"))]
+    real = [one for one in read_real_requests(data_folder()) if one.kind != "either" and is_held_out(one, 0)]
+
+    def share(features: Floats) -> float:
+        return round(float((1 / (1 + np.exp(-features @ own)) >= LEAST_OWN).mean()), 4)
+
+    return {
+        "to_be_worked_out_or_read": share(features_unseen),
+        "of_pieces": share(_features_of_texts(pieces, encoder)),
+        **{
+            f"real_{kind}": share(_features_of_texts([o.text for o in real if o.kind == kind], encoder))
+            for kind in _KINDS
+        },
+    }
+
+
 def _features_of(asked: Sequence[AskedQuestion], encoder: MiniLMEncoder) -> Floats:
-    texts = [one.q for one in asked]
+    return _features_of_texts([one.q for one in asked], encoder)
+
+
+def _features_of_texts(texts: Sequence[str], encoder: MiniLMEncoder) -> Floats:
     return features_of(texts, np.vstack([encoder.encode(texts[k : k + 64]) for k in range(0, len(texts), 64)]))
 
 

@@ -492,11 +492,12 @@ class Agent:
             is_worldly = self.recall.nothing_meant(request) >= _WORLDLY
             misplaced = found.kind == "needs" and is_misplaced(found)
             names_own = self._names_own(request, is_misplaced=misplaced, is_worldly=is_worldly)
+        is_own = isinstance(found, Refusal) and self.home_answers.is_asked(request.question)
         worked_out = ""
         if isinstance(found, Refusal) or only_reads(found, tools):
             with suppress(HearthError):
                 worked_out = self.home_answers.works_out(request.question, self.call_context())
-        grounds = Grounds(told_of, names_own, is_worldly, worked_out)
+        grounds = Grounds(told_of, names_own, is_worldly, is_own, worked_out)
         if (plan := asked_of_memory(request, found, tools, grounds)) is not None:
             return plan
         if (plan := asked_of_cloud(request, found, tools)) is not None:

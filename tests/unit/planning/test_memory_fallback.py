@@ -374,3 +374,32 @@ def test_what_a_tool_only_comes_near_is_asked_of_everything(text: str, steps: tu
 )
 def test_what_somebody_said_is_asked_for_itself(text: str, question: str) -> None:
     assert question_of(text) == question
+
+
+NEXT_EVENT = Plan((Step("next_event", {}),))
+BIRTHDAYS = Plan((Step("upcoming_birthdays", {}),))
+ADDED = Plan((Step("add_note", {"text": "x"}),))
+
+
+@pytest.mark.parametrize(
+    ("grounds", "found", "is_asked"),
+    [
+        (Grounds(is_own=True), NOTHING, True),
+        (Grounds(is_own=False), NOTHING, False),
+        (Grounds(is_own=True), Refusal("unreadable", "I read English."), False),
+        (Grounds(is_own=True), NEXT_EVENT, False),
+        (Grounds(worked_out="count_events"), NOTHING, True),
+        (Grounds(worked_out="count_events"), NEXT_EVENT, True),
+        (Grounds(worked_out="next_time"), NEXT_EVENT, False),
+        (Grounds(worked_out="next_birthday"), BIRTHDAYS, False),
+        (Grounds(worked_out="clash"), BIRTHDAYS, True),
+        (Grounds(worked_out="clash"), ADDED, False),
+        (Grounds(worked_out="clash"), Refusal("unreadable", "I read English."), False),
+    ],
+)
+def test_what_is_learnt_of_questions_puts_them_to_the_owners_things(
+    grounds: Grounds, found: Plan | Refusal, is_asked: bool
+) -> None:
+    request = Utterance("hens laying this month, the lot", FIXED_NOW, context=KNOWN)
+    plan = asked_of_memory(request, found, TOOLS, grounds)
+    assert (plan is not None and plan.steps[0].tool == "find_answer") == is_asked

@@ -3,7 +3,8 @@
 A softmax over the sentence vector and a sketch of the words tells the operation (`OPERATIONS`), a logistic function of
 each word which stretch names the matter and which the time. Both are learnt from questions that people of many lives
 would ask (`training.asked_operations_train`, `data/asked_operations.npz`): "what number goes on Gran's cake" becomes
-"how old will Gran be on their next birthday".
+"how old will Gran be on their next birthday". A logistic function of the same features tells whether a question is for
+the owner's own things at all, and not for a tool or the world.
 
 Not covered: several operations in one question, several matters compared, other languages.
 """
@@ -11,6 +12,7 @@ Not covered: several operations in one question, several matters compared, other
 from __future__ import annotations
 
 import functools
+import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -53,6 +55,9 @@ N_CELLS = 1 << 15
 """Cells of the sketch of one word in its place, a power of two."""
 LEAST_SURE = 0.6
 """Chance of an operation from which it is tried."""
+LEAST_OWN = 0.9
+"""Chance from which a question that nothing else serves is put to the owner's things: nine of ten such questions reach
+it, one of a hundred that people ask of the world."""
 _WEIGHT = 2.0
 """How much the sentence vector and the sketch count beside the bias."""
 _WORD = re.compile(r"[^\W_]+(?:['’.@&-][^\W_]+)*|[^\s\w]")
@@ -85,12 +90,19 @@ class AskedOperations:
         """Without an encoder nothing is understood."""
         self._encoder = encoder
 
+    def own_chance(self, question: str) -> float:
+        """Return the chance that a question is for what stands in the owner's things; 0 without an encoder."""
+        if self._encoder is None or not words_of(question):
+            return 0.0
+        raw = float(features_of([question], self._encoder.encode([question]))[0] @ _weights()[2])
+        return 1 / (1 + math.exp(-max(-50.0, min(50.0, raw))))
+
     def understood(self, question: str) -> Understood | None:
         """Return what a question asks for; None where no operation is likely enough."""
         words = words_of(question)
         if self._encoder is None or not words:
             return None
-        operations, marks = _weights()
+        operations, marks, _ = _weights()
         scores = features_of([question], self._encoder.encode([question]))[0] @ operations
         chances = np.exp(scores - scores.max())
         chances /= chances.sum()
@@ -105,9 +117,10 @@ class AskedOperations:
 
 
 @functools.cache
-def _weights() -> tuple[Floats, Floats]:
+def _weights() -> tuple[Floats, Floats, Floats]:
     with np.load(str(files("hearth.data") / FILE)) as kept:
-        return kept["operations"].astype(np.float32), kept["marks"].astype(np.float32)
+        operations, marks, own = (kept[name].astype(np.float32) for name in ("operations", "marks", "own"))
+        return operations, marks, own
 
 
 def words_of(question: str) -> list[tuple[str, int, int]]:

@@ -69,6 +69,8 @@ class Grounds:
     """Whether the request names one of the owner's things by its title."""
     is_worldly: bool = False
     """Whether people ask so of the world ("the best chicken place near me"), as the heads learned it."""
+    is_own: bool = False
+    """Whether people ask so of their own things."""
     worked_out: str = ""
     """The operation that is asked for, where the owner's things have all that it needs."""
 
@@ -183,7 +185,7 @@ def _asked_plainly(
         return measured
     if asks_who_is(asked.text) or request.believed_then is not None:
         return _checked(Step(SEARCH, {"query": asked.text.rstrip(" ?.!")}, text=request.text), tools)
-    if names_own and (request.asks_for_value or request.names_matter):
+    if grounds.is_own or (names_own and (request.asks_for_value or request.names_matter)):
         return _found_by(request, tools)
     if not asked.is_question or (is_of_anyone(asked.text, known) and not names_own):
         return None
