@@ -19,6 +19,8 @@ N_IN_OTHERS = {
     "tiler": N_IN_SMALL,
     "ferry_engineer": {"mail": 32, "contacts": 24, "calendar": 26, "notes": 8, "documents": 4},
     "dental_nurse": {"mail": 34, "contacts": 24, "calendar": 26, "notes": 8, "documents": 4},
+    "night_baker": {"mail": 32, "contacts": 24, "calendar": 26, "notes": 8, "documents": 4},
+    "allotment_clerk": {"mail": 31, "contacts": 24, "calendar": 26, "notes": 8, "documents": 4},
 }
 
 

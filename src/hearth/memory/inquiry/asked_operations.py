@@ -53,11 +53,11 @@ OPERATIONS = (*_SAID_AS,)
 STRETCHES = ("matter", "when")
 N_CELLS = 1 << 15
 """Cells of the sketch of one word in its place, a power of two."""
-LEAST_SURE = 0.6
+LEAST_SURE = 0.7
 """Chance of an operation from which it is tried."""
-LEAST_OWN = 0.9
-"""Chance from which a question that nothing else serves is put to the owner's things: nine of ten such questions reach
-it, one of a hundred that people ask of the world."""
+LEAST_OWN = 0.93
+"""Chance from which a question that nothing else serves is put to the owner's things: nearly nine of ten such questions
+reach it, one of a hundred that people ask of the world."""
 _WEIGHT = 2.0
 """How much the sentence vector and the sketch count beside the bias."""
 _WORD = re.compile(r"[^\W_]+(?:['’.@&-][^\W_]+)*|[^\s\w]")

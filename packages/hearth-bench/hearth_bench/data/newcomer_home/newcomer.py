@@ -1,11 +1,11 @@
-"""Writes the homes of five invented people as their programs would: 26 mails, 28 events, 26 cards, 8 notes and 4
+"""Writes the homes of nine invented people as their programs would: 26 mails, 28 events, 26 cards, 8 notes and 4
 documents in Markdown, PDF, Word and Excel, for the tiler half of that; reads what they ask.
 
 Homes and questions were written before anything was asked of them: the piano tuner's by somebody who had read no code,
 the beekeeper's after answering had been mended by the piano tuner's, the retired midwife's and the sound engineer's
 (mails in HTML and in threads among them) after both, by somebody who had read the README and the guides alone, and the
 tiler's after these by the same hand. The ferry engineer and the dental nurse (by two more such people) ask in words
-that their things do not have.
+that their things do not have, and so do the night baker and the parish clerk with the allotments (by two more).
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Entry = Mapping[str, Any]
 _WIDTH = 88
-NEWCOMERS = ("piano_tuner", "beekeeper", "retired_midwife", "sound_engineer", "tiler", "ferry_engineer", "dental_nurse")
+NEWCOMERS = (
+    *("piano_tuner", "beekeeper", "retired_midwife", "sound_engineer", "tiler", "ferry_engineer", "dental_nurse"),
+    *("night_baker", "allotment_clerk"),
+)
 
 
 class NewcomerQuestion(BaseModel):

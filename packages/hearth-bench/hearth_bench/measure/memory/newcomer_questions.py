@@ -1,4 +1,4 @@
-"""Ask twenty questions each of seven newcomers' homes (ten of the tiler's), as their owners would.
+"""Ask twenty questions each of nine newcomers' homes (ten of the tiler's), as their owners would.
 
     python -m hearth_bench.measure.memory.newcomer_questions [--first WHO]
 
