@@ -7,10 +7,11 @@ compares with what it says of another. Documents that `hearth_bench.suites.readi
 
 What lies in homes is unlike encyclopaedias: `home_passages.jsonl` holds invented mails, notes, tables and documents
 with what their owners would ask of each, answered by its words or by nothing. They are read several times an epoch,
-every fifth of them never (`--homes 0` leaves all out). What ships was made in three rounds, each carried on from the
-one before (`--start-from`): `--pieces 628 --epochs 2 --share 0.7 --homes 2`, `--pieces 1096 --share 0.2 --homes 2 --lr
-5e-4` and `--pieces 1551 --share 0.1 --homes 1 --lr 3e-4`, all with `--other-passages 0.35 --bfloat16`.
-The pieces behind these are not learnt by what ships (decision 29).
+every fifth of them never (`--homes 0` leaves all out). What ships was made in
+four rounds, each carried on from the one before (`--start-from`): `--pieces 628 --epochs 2 --share 0.7 --homes 2`,
+`--pieces 1096 --share 0.2 --homes 2 --lr 5e-4` and `--pieces 1551 --share 0.1 --homes 1 --lr 3e-4`, all with
+`--other-passages 0.35 --bfloat16`, then `--share 0.1 --homes 1 --lr 5e-4 --pieces 2628`. From there two went on with
+long pieces; `--mix` took their mean, and eight tenths of the way from the third round to it (decision 31).
 
 The same seed, data, torch and number of threads give the same file. Not covered: counts and sums (they are computed),
 answers in other words than the passage's.
@@ -350,11 +351,26 @@ def between(before: bytes, after: bytes, share: float) -> bytes:
     return packed(adapter, heads)
 
 
+def mix(before: Path, after: Path, share: float, out: Path, command: str) -> None:
+    """Write the reader that lies between two, with the records of both."""
+    kept = {name: json.loads(path.with_suffix(".json").read_text()) for name, path in (("from", before), ("to", after))}
+    out.write_bytes(between(before.read_bytes(), after.read_bytes(), share))
+    record = {
+        "what": "adapter of the reader of answers: what lies between two readers",
+        "share_taken": share,
+        "licence": kept["from"]["licence"],
+        "command": command,
+        "sha256": hashlib.sha256(out.read_bytes()).hexdigest(),
+        **kept,
+    }
+    out.with_suffix(".json").write_text(json.dumps(record, indent=2) + "\n")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     defaults = Options()
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
-        "--data", type=Path, required=True, help="questions, one a line, as `hearth bench answers` takes"
+        "--data", type=Path, default=Path("qa.jsonl"), help="questions, one a line, as `hearth bench answers` takes"
     )
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--start-from", type=Path, default=START)
@@ -369,7 +385,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--share", type=float, default=1.0, help="share of the questions over documents that are read")
     parser.add_argument("--share-taken", type=float, default=1.0, help="of the way from the start that is gone at last")
     parser.add_argument("--bfloat16", action="store_true")
+    parser.add_argument(
+        "--mix", type=Path, nargs=2, metavar=("FROM", "TO"), help="train nothing: take `--share-taken` of this way"
+    )
     given = parser.parse_args(arguments)
+    named = [Path(one).name for one in arguments or sys.argv[1:]]  # a folder of the machine says nothing
+    command = " ".join(["python -m training.answer_reader_train", *named])
+    if given.mix is not None:
+        mix(*given.mix, given.share_taken, given.out, command)
+        return
     options = Options(
         seed=given.seed,
         n_epochs=given.epochs,
@@ -387,8 +411,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.share_taken < 1:
         given.out.write_bytes(between(started, given.out.read_bytes(), given.share_taken))
         record["share_taken"] = given.share_taken
-    named = [Path(one).name for one in arguments or sys.argv[1:]]  # a folder of the machine says nothing
-    record["command"] = " ".join(["python -m training.answer_reader_train", *named])
+    record["command"] = command
     if (before := given.start_from.with_suffix(".json")).exists():
         record["started_from"] = json.loads(before.read_text())  # it may have been carried on from another itself
     record["sha256"] = hashlib.sha256(given.out.read_bytes()).hexdigest()

@@ -487,12 +487,13 @@ class Agent:
         told_of = {fact.subject for fact in self.facts.believed()}
         if (by := request.said_by) is not None and self.memory.said_by(by.name, 1):
             told_of.add(by.name)
-        names_own = is_worldly = False
-        if isinstance(found, Refusal) and ASK_CLOUD not in tools:
+        names_own = is_own = is_worldly = False
+        if isinstance(found, Refusal):
             is_worldly = self.recall.nothing_meant(request) >= _WORLDLY
-            misplaced = found.kind == "needs" and is_misplaced(found)
-            names_own = self._names_own(request, is_misplaced=misplaced, is_worldly=is_worldly)
-        is_own = isinstance(found, Refusal) and self.home_answers.is_asked(request.question)
+            is_own = not is_worldly and self.home_answers.is_asked(request.question)
+            if ASK_CLOUD not in tools:
+                misplaced = found.kind == "needs" and is_misplaced(found)
+                names_own = self._names_own(request, is_misplaced=misplaced, is_worldly=is_worldly)
         worked_out = ""
         if isinstance(found, Refusal) or only_reads(found, tools):
             with suppress(HearthError):

@@ -61,6 +61,7 @@ reach it, one of a hundred that people ask of the world."""
 _WEIGHT = 2.0
 """How much the sentence vector and the sketch count beside the bias."""
 _WORD = re.compile(r"[^\W_]+(?:['’.@&-][^\W_]+)*|[^\s\w]")
+_ARTICLE = re.compile(r"\A(?:the|an?|my|our|his|her|their) ", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _COUNTED = re.compile(r"\bhow many (?:more |other )?(?P<what>(?!times\b|days\b)[^\W\d_]+)", re.IGNORECASE)
 
@@ -80,7 +81,8 @@ class Understood:
         """Say the question as the parsers know it; empty where it is to be read, or lacks the matter it needs."""
         form = _SAID_AS[self.operation]
         is_lacking = "{matter}" in form and not self.matter
-        return "" if is_lacking else " ".join(form.format(matter=self.matter, when=self.when).split())
+        matter = _ARTICLE.sub("", self.matter, count=1) if self.operation == "count_events" else self.matter
+        return "" if is_lacking else " ".join(form.format(matter=matter, when=self.when).split())
 
 
 class AskedOperations:
