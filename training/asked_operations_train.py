@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict
 from hearth.memory.inquiry.asked_operations import (
     FILE,
     LEAST_OWN,
-    LEAST_SURE,
+    LEAST_TAKEN,
     N_CELLS,
     OPERATIONS,
     STRETCHES,
@@ -227,7 +227,7 @@ def judged(features: Floats, asked: Sequence[AskedQuestion], operations: Floats,
     chances = np.exp(scores - scores.max(axis=1, keepdims=True))
     chances /= chances.sum(axis=1, keepdims=True)
     said = [OPERATIONS[k] for k in chances.argmax(axis=1)]
-    sure = chances.max(axis=1) >= LEAST_SURE
+    sure = chances.max(axis=1) >= LEAST_TAKEN
     right = np.array([a == one.op for a, one in zip(said, asked, strict=True)])
     worked = np.array([one.op != "read" for one in asked])
     tried = sure & np.array([one != "read" for one in said])
@@ -253,7 +253,7 @@ def _tried_of_requests(features: Floats, operations: Floats) -> dict[str, float]
     chances = np.exp(scores - scores.max(axis=1, keepdims=True))
     chances /= chances.sum(axis=1, keepdims=True)
     chances[:, OPERATIONS.index("read")] = 0
-    return {"n": len(features), "tried": round(float((chances.max(axis=1) >= LEAST_SURE).mean()), 4)}
+    return {"n": len(features), "tried": round(float((chances.max(axis=1) >= LEAST_TAKEN).mean()), 4)}
 
 
 if __name__ == "__main__":

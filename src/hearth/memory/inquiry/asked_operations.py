@@ -53,8 +53,10 @@ OPERATIONS = (*_SAID_AS,)
 STRETCHES = ("matter", "when")
 N_CELLS = 1 << 15
 """Cells of the sketch of one word in its place, a power of two."""
-LEAST_SURE = 0.7
-"""Chance of an operation from which it is tried."""
+LEAST_SURE = 0.6
+"""Chance of an operation from which it is tried where the question is put to the owner's things."""
+LEAST_TAKEN = 0.7
+"""Chance of an operation from which a question is put to the owner's things, and not to a tool that lists."""
 LEAST_OWN = 0.93
 """Chance from which a question that nothing else serves is put to the owner's things: nearly nine of ten such questions
 reach it, one of a hundred that people ask of the world."""

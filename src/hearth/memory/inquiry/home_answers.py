@@ -27,7 +27,7 @@ from hearth.memory.inquiry.amounts.amount_changes import changed_by
 from hearth.memory.inquiry.amounts.joint_amounts import joint_answer, share_answer, share_asked
 from hearth.memory.inquiry.amounts.table_counts import counted
 from hearth.memory.inquiry.answer_telling import SAID_ABOUT, answer_of, beside_card, own_first, sentence_of, witness_of
-from hearth.memory.inquiry.asked_operations import LEAST_OWN, AskedOperations
+from hearth.memory.inquiry.asked_operations import LEAST_OWN, LEAST_TAKEN, AskedOperations
 from hearth.memory.inquiry.awaited_mails import answer_from_letters
 from hearth.memory.inquiry.date_answers import answer_from_dates, asked_of_dates
 from hearth.memory.inquiry.money import money_in
@@ -227,7 +227,7 @@ class HomeAnswers:
         """Return the operation that a question is understood to ask for (`asked_operations`), if the owner's things
         have all that it needs; empty where nothing is to be worked out, or nothing can."""
         understood = self._operations.understood(question)
-        if understood is None or not (said := understood.said()):
+        if understood is None or understood.chance < LEAST_TAKEN or not (said := understood.said()):
             return ""
         self._read_newest(call)
         return understood.operation if self._worked_out(said, call) is not None else ""
