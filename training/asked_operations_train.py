@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from hearth.agent import shipped_demonstrations
 from hearth.memory.inquiry.asked_operations import (
     FILE,
     LEAST_OWN,
@@ -60,6 +61,7 @@ _WORKED = re.compile(
 )
 
 
+_LOOK_UPS = (["find_events"], ["find_mail"], ["find_reminders"], ["find_free_time"], ["find_notes"], ["read_list"])
 _RIDGE, _MARK_RIDGE = 2e-5, 1e-5
 _N_STEPS, _STEP = 300, 0.1
 
@@ -111,10 +113,17 @@ def read_asked(path: Path) -> list[AskedQuestion]:
 
 
 def requests_drawn() -> list[AskedQuestion]:
-    """Return some of the real requests that may be learnt from; always the same."""
+    """Return some of the real requests that may be learnt from, always the same, and those demonstrations that look
+    something up where it is listed."""
     every = [one.text for one in requests_to_learn(()) if _NEAR.isdisjoint(one.accept) or not _WORKED.search(one.text)]
     chosen = np.random.default_rng(_SEED).permutation(len(every))[:_N_REQUESTS]
-    return [AskedQuestion(q=every[k], op="read", matter="", when="", is_request=True) for k in sorted(chosen)]
+    looked_up = [
+        one.request
+        for one in shipped_demonstrations()
+        if [step.tool for step in one.plan.steps] in _LOOK_UPS and not _WORKED.search(one.request)
+    ]
+    texts = [every[k] for k in sorted(chosen)] + looked_up
+    return [AskedQuestion(q=text, op="read", matter="", when="", is_request=True) for text in texts]
 
 
 def own_fitted(features: Floats, encoder: MiniLMEncoder) -> Floats:
