@@ -488,14 +488,14 @@ class Agent:
         if (by := request.said_by) is not None and self.memory.said_by(by.name, 1):
             told_of.add(by.name)
         names_own = is_own = is_worldly = False
-        if isinstance(found, Refusal):
+        if reads := isinstance(found, Refusal) or only_reads(found, tools):
             is_worldly = self.recall.nothing_meant(request) >= _WORLDLY
             is_own = not is_worldly and self.home_answers.is_asked(request.question)
-            if ASK_CLOUD not in tools:
-                misplaced = found.kind == "needs" and is_misplaced(found)
-                names_own = self._names_own(request, is_misplaced=misplaced, is_worldly=is_worldly)
+        if isinstance(found, Refusal) and ASK_CLOUD not in tools:
+            misplaced = found.kind == "needs" and is_misplaced(found)
+            names_own = self._names_own(request, is_misplaced=misplaced, is_worldly=is_worldly)
         worked_out = ""
-        if isinstance(found, Refusal) or only_reads(found, tools):
+        if reads:
             with suppress(HearthError):
                 worked_out = self.home_answers.works_out(request.question, self.call_context())
         grounds = Grounds(told_of, names_own, is_worldly, is_own, worked_out)

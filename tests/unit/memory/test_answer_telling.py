@@ -208,7 +208,7 @@ def home(tmp_path: Path) -> Iterator[HomeAnswers]:
         ("is the boiler under warranty", "The boiler is under warranty until March 2028.", "Yes: "),
         ("does Sam eat eggs", "Sam does not eat eggs.", "No: "),
         ("has the school moved the trip", "The school has moved the trip to 12 December.", "Yes: "),
-        ("has the school moved the trip", "The school might have moved the trip to 12 December.", ""),
+        ("has the school moved the trip", "The school may have moved the trip to 12 December.", ""),
         ("is the boiler under warranty", "The boiler would be under warranty if it were new.", ""),
         ("is the trip on Monday or Tuesday", "The trip is on Monday or Tuesday.", ""),
     ],

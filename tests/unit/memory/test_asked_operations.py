@@ -58,7 +58,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
         ("who's next up for a birthday cake", "Ola Brandt: Monday 2 November 2026, turns 36"),
         ("what age is Per these days", "66"),
         ("which birthday number is Ola about to hit", "Ola Brandt: Monday 2 November 2026, turns 36"),
-        ("what have coffee beans set me back this year", "30.50"),
+        ("how much have coffee beans set us back so far this year", "30.50"),
         ("when did i last do fencing", "Wednesday 7 October 2026"),
     ],
 )

@@ -50,7 +50,7 @@ from hearth.storage.database import Store
 from hearth.tools.memory import DOUBTED, LEAST_SURE
 
 Naming: TypeAlias = Literal["not", "partly", "wholly"]
-LEAST_NEAR = 0.1
+LEAST_NEAR = 0.08
 """Below this chance of what a passage says, its place is not worth a look."""
 _LEAST_ALONE = 0.5
 """Below this chance of what one passage says, two are joined."""

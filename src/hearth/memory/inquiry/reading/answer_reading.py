@@ -152,6 +152,8 @@ _SECRET = {
     "iban": re.compile(r"\biban\b|\b[A-Z]{2}\d{2}", re.IGNORECASE),
 }
 """What must stand beside a secret: one that nothing calls so is some other number."""
+_PASSWORD = re.compile(r"\b(?:pass(?:word|code|phrase)s?|pwd?)\b", re.IGNORECASE)
+"""Calls a value a password, in a question or a text: the name of the network beside it is none."""
 _OTHER_CODE = re.compile(
     r"\b(?P<kind>sort|area|dialling|post|zip|account|phone|telephone|tel|mobile|card|vat|tax)"
     r"(?: (?:number|code|no))?[.:]? ?\Z",
@@ -565,7 +567,11 @@ def _told_whole(question: str, passage: Passage, start: int, end: int) -> tuple[
     return start, end
 
 
-_ASKS_SEVERAL = re.compile(r"\s*(?:which|what) (?!(?:is|was|does|has|this)\b)(?:\w+ )?\w{2,}[^s\W]s\b", re.IGNORECASE)
+_ASKS_SEVERAL = re.compile(
+    r"\s*(?:(?:which|what) (?!(?:is|was|does|has|this)\b)(?:\w+ )?\w{2,}[^s\W]s\b"
+    r"|what (?:do|does|did|should|must) \w+ (?:still |have to )*(?:need|buy|get|order|take)\b)",
+    re.IGNORECASE,
+)
 _MORE_ITEMS = re.compile(r"(?:[ \t]*(?:,|\+|&|\band\b)[ \t]*[^\s,+&.;|][^,+&.;|\n]{0,40})+(?=\s*(?:[.;|\n]|$))")
 _REST_OF_NAME = re.compile(r"(?: [A-Z][\w'’-]+){1,2}")
 
@@ -860,6 +866,9 @@ def _sentences_told(question: str, passage: Passage, *, is_priced: bool) -> list
     if _ASKS_CLOTHES.match(question):
         said = [one.span() for one in SENTENCE.finditer(unwrapped(text)) if _CLOTHES.search(one.group())]
         said = [span for span in said if not text[slice(*span)].rstrip().endswith("?")]
+        return said or None
+    if _PASSWORD.search(question):
+        said = [one.span() for one in SENTENCE.finditer(unwrapped(text)) if _PASSWORD.search(one.group())]
         return said or None
     if (matter := _ON_A_MATTER.search(question)) is not None:
         wanted = keys_of(matter["what"])

@@ -100,6 +100,8 @@ def asked_of_memory(
     if isinstance(found, Plan):
         if [step.tool for step in found.steps] == [REMEMBER] and request.asked.is_question:
             return _found_by(request, tools)
+        if grounds.is_own and FIND in tools and only_reads(found, tools) and _comes_near_at_most(found):
+            return _found_by(request, tools)
         if _is_of_a_thing(request, found) or _is_no_sum(request, found) or _is_of_another_time(request, found):
             return _found_by(request, tools)
         if not _looks_up_nobody(found, names, told):
@@ -122,6 +124,16 @@ _OF_CLOCKS = frozenset(
     )
 )
 """Words of questions that the clock answers."""
+
+
+_OF_NOTHING_OWNED = frozenset({"current_time", SEARCH})
+"""Tools that know nothing of mails, notes and documents; what was told is found with these (`find_answer`), too."""
+
+
+def _comes_near_at_most(found: Plan) -> bool:
+    """Return whether a plan leaves a part of a question unserved, or looks where the owner's things are not."""
+    planned = {step.tool for step in found.steps}
+    return bool(found.unserved) or planned <= _OF_NOTHING_OWNED or not planned.isdisjoint(_OF_FOOTAGE)
 
 
 def _is_of_a_thing(request: Utterance, plan: Plan) -> bool:
