@@ -392,7 +392,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     named = [Path(one).name for one in arguments or sys.argv[1:]]  # a folder of the machine says nothing
     command = " ".join(["python -m training.answer_reader_train", *named])
     if given.mix is not None:
-        mix(*given.mix, given.share_taken, given.out, command)
+        before, after = given.mix
+        mix(before, after, given.share_taken, given.out, command)
         return
     options = Options(
         seed=given.seed,
@@ -412,8 +413,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         given.out.write_bytes(between(started, given.out.read_bytes(), given.share_taken))
         record["share_taken"] = given.share_taken
     record["command"] = command
-    if (before := given.start_from.with_suffix(".json")).exists():
-        record["started_from"] = json.loads(before.read_text())  # it may have been carried on from another itself
+    if (of_start := given.start_from.with_suffix(".json")).exists():
+        record["started_from"] = json.loads(of_start.read_text())  # it may have been carried on from another itself
     record["sha256"] = hashlib.sha256(given.out.read_bytes()).hexdigest()
     given.out.with_suffix(".json").write_text(json.dumps(record, indent=2) + "\n")
 

@@ -1,4 +1,4 @@
-"""Train what understands which operation a question asks for: `python -m training.asked_operations_train` (a minute).
+"""Train what understands which operation a question asks for: `python -m training.asked_operations_train` (minutes).
 
 `asked_operations.jsonl` holds questions as people of many lives would ask them, each with its operation, and the words
 that name its matter and its time. Beside them stand real people's requests to assistants (`tool_heads_train`): orders,
@@ -90,8 +90,8 @@ def main() -> None:
     operations, marks = operations_fitted(features, asked), marks_fitted(asked)
     requests = np.array([one.is_request for one in held])
     own = own_fitted(features[[not one.is_request for one in asked]], encoder)
-    kept_as = {"operations": operations, "marks": marks, "own": own}
-    np.savez_compressed(_OUT, **{name: value.astype(np.float16) for name, value in kept_as.items()})
+    kept_as = [value.astype(np.float16) for value in (operations, marks, own)]
+    np.savez_compressed(_OUT, operations=kept_as[0], marks=kept_as[1], own=kept_as[2])
     record = {
         "what": "weights that tell which operation a question asks for, and its words that name matter and time",
         "n": len(asked),

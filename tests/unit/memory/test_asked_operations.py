@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from hearth.memory.inquiry.asked_operations import N_CELLS, OPERATIONS, AskedOperations, stretch_of
+from hearth.memory.inquiry.asked_operations import N_CELLS, OPERATIONS, AskedOperations, Understood, stretch_of
 from hearth.memory.inquiry.home_answers import HomeAnswers
 from hearth.memory.inquiry.reading.answer_reading import AnswerReader
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.protocols import HomeAnswer
 from hearth.storage.database import Store
 from hearth.testing import InMemoryWorkspace, make_call
+from hearth.tools.memory import LEAST_SURE
 
 NOW = dt.datetime(2026, 10, 21, 9, tzinfo=dt.UTC)
 Ask = Callable[[str], HomeAnswer]
@@ -66,6 +67,35 @@ def test_an_operation_is_understood_in_other_words(ask: Ask, question: str, valu
     assert ask(question).value.startswith(value)
 
 
+@pytest.mark.parametrize(
+    ("question", "is_doubted"),
+    [
+        ("how much have coffee beans set us back so far this year", False),
+        ("write down what I spent on coffee beans", True),
+    ],
+)
+def test_what_is_added_without_all_its_words_is_told_with_doubt(ask: Ask, question: str, *, is_doubted: bool) -> None:
+    assert (ask(question).chance < LEAST_SURE) == is_doubted
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["what have we spent on all that isn't coffee beans", "how much went on drinks except for coffee beans this year"],
+)
+def test_what_leaves_rows_out_is_not_added(operations: AskedOperations, question: str) -> None:
+    assert operations.understood(question) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "is_their_turn"),
+    [("who am i leaving hanging", False), ("who am I still waiting to hear back from", True)],
+)
+def test_who_waits_is_not_for_whom_the_owner_waits(
+    operations: AskedOperations, question: str, *, is_their_turn: bool
+) -> None:
+    assert (operations.understood(question) is None) == is_their_turn
+
+
 @pytest.mark.parametrize("question", ["how much grain does a hen get", "what do the hens eat"])
 def test_what_is_to_be_read_is_read(ask: Ask, question: str) -> None:
     assert "grain" in " ".join(one.quote for one in ask(question).witnesses)
@@ -78,15 +108,23 @@ def operations() -> AskedOperations:
 
 @pytest.mark.parametrize(
     "question",
-    ["", "  ?!", "put the dentist on friday at ten", "turn the hall lights off", "where is the spare fuse", "é" * 4000],
+    [
+        "",
+        "  ?!",
+        "put the dentist on friday at ten",
+        "turn the hall lights off",
+        "where is the spare fuse",
+        "é" * 4000,
+        "how old is Per " * 333,
+    ],
 )
 def test_what_asks_for_no_operation_is_left_alone(operations: AskedOperations, question: str) -> None:
     assert operations.understood(question) is None
 
 
-def test_what_lacks_its_matter_is_not_said(operations: AskedOperations) -> None:
-    understood = operations.understood("how long ago was that")
-    assert understood is None or understood.matter or not understood.said()
+@pytest.mark.parametrize(("matter", "said"), [("", ""), ("the roof", "how long ago was the roof")])
+def test_what_lacks_its_matter_is_not_said(matter: str, said: str) -> None:
+    assert Understood("since", 1.0, matter, "").said() == said
 
 
 def test_nothing_is_understood_without_an_encoder() -> None:

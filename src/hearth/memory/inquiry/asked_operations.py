@@ -65,6 +65,22 @@ _WEIGHT = 2.0
 _WORD = re.compile(r"[^\W_]+(?:['’.@&-][^\W_]+)*|[^\s\w]")
 _ARTICLE = re.compile(r"\A(?:the|an?|my|our|his|her|their) ", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
+_LONGEST_QUESTION = 300
+"""Most characters of a question that is understood."""
+OF_ROWS = frozenset({"sum", "mean", "most", "least", "count_events", "count_mails"})
+"""Operations over all rows that hold the words of the matter."""
+_CHOOSES = re.compile(
+    r"\b(?:not|never|no|except|excluding|exclude|without|apart|besides|other than|but|minus|unread|unopened|starred"
+    r"|flagged|attach\w*|archived?|sent|send|wrote to|online|recurring|all[- ]day|each of)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+"""Chooses rows by what none of their words says, or turns the question round."""
+_OTHER_WAY = re.compile(
+    r"\b(?:(?:i|we)(?:['’]m|['’]re| am| are| was| were)|am i|are we) (?:still |just )*waiting\b|\bchas(?:e|ing)\b"
+    r"|\bthat (?:i|we) sent\b",
+    re.IGNORECASE,
+)
+"""Asks for whom the owner waits."""
 _COUNTED = re.compile(r"\bhow many (?:more |other )?(?P<what>(?!times\b|days\b)[^\W\d_]+)", re.IGNORECASE)
 
 Floats = NDArray[np.float32]
@@ -96,15 +112,15 @@ class AskedOperations:
 
     def own_chance(self, question: str) -> float:
         """Return the chance that a question is for what stands in the owner's things; 0 without an encoder."""
-        if self._encoder is None or not words_of(question):
+        if self._encoder is None or len(question) > _LONGEST_QUESTION or not words_of(question):
             return 0.0
         raw = float(features_of([question], self._encoder.encode([question]))[0] @ _weights()[2])
         return 1 / (1 + math.exp(-max(-50.0, min(50.0, raw))))
 
     def understood(self, question: str) -> Understood | None:
-        """Return what a question asks for; None where no operation is likely enough."""
-        words = words_of(question)
-        if self._encoder is None or not words:
+        """Return what a question asks for; None where no operation is likely enough, or it chooses among the rows by
+        what an operation does not know: "except on coffee", "unread"."""
+        if self._encoder is None or len(question) > _LONGEST_QUESTION or not words_of(question):
             return None
         operations, marks, _ = _weights()
         scores = features_of([question], self._encoder.encode([question]))[0] @ operations
@@ -113,7 +129,11 @@ class AskedOperations:
         best = int(chances.argmax())
         if OPERATIONS[best] == "read" or chances[best] < LEAST_SURE:
             return None
+        if OPERATIONS[best] == "waiting" and _OTHER_WAY.search(question):
+            return None
         matter, when = (stretch_of(question, OPERATIONS[best], row) for row in marks)
+        if OPERATIONS[best] in OF_ROWS and _CHOOSES.search(question):
+            return None
         counted = _COUNTED.search(question)
         if counted is not None and OPERATIONS[best] == "count_events" and counted["what"] not in matter:
             matter = f"{counted['what']} {matter}".strip()  # "games" of "how many games does Mick have"

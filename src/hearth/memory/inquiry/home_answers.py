@@ -27,7 +27,7 @@ from hearth.memory.inquiry.amounts.amount_changes import changed_by
 from hearth.memory.inquiry.amounts.joint_amounts import joint_answer, share_answer, share_asked
 from hearth.memory.inquiry.amounts.table_counts import counted
 from hearth.memory.inquiry.answer_telling import SAID_ABOUT, answer_of, beside_card, own_first, sentence_of, witness_of
-from hearth.memory.inquiry.asked_operations import LEAST_OWN, LEAST_TAKEN, AskedOperations
+from hearth.memory.inquiry.asked_operations import LEAST_OWN, LEAST_TAKEN, OF_ROWS, AskedOperations, Understood
 from hearth.memory.inquiry.awaited_mails import answer_from_letters
 from hearth.memory.inquiry.date_answers import answer_from_dates, asked_of_dates
 from hearth.memory.inquiry.money import money_in
@@ -37,7 +37,7 @@ from hearth.memory.inquiry.reading.asked_things import with_named
 from hearth.memory.inquiry.reading.strangers import is_order_to_say, is_strangers, known_addresses
 from hearth.memory.inquiry.reading.value_owners import People, people_of, with_apostrophes
 from hearth.memory.inquiry.reckoning.reckoned_answers import reckoned_answer
-from hearth.memory.inquiry.record_answers import answer_from_records
+from hearth.memory.inquiry.record_answers import answer_from_records, matter_of
 from hearth.memory.inquiry.summaries import asked_for_summary, decision_of, summary_of
 from hearth.memory.passages.collecting import FOLDERS, FilePassages, is_indexed, passages_in, unquoted_place_of
 from hearth.memory.passages.document_text import reads_pictures
@@ -212,12 +212,23 @@ class HomeAnswers:
         """Answer a question that no parser knows: by reading, or as what it is understood to ask for, if likelier."""
         read = self._read_answer(question, call)
         understood = self._operations.understood(question)
-        if understood is None or read.chance >= understood.chance or not (said := understood.said()):
+        if understood is None or read.chance >= understood.chance or not understood.said():
             return read
-        worked_out = self._worked_out(said, call)
-        if worked_out is None:
-            return read
-        return replace(worked_out, chance=min(worked_out.chance, round(understood.chance, 4)))
+        worked_out = self._as_understood(question, understood, call)
+        return worked_out or read
+
+    def _as_understood(self, question: str, understood: Understood, call: CallContext) -> HomeAnswer | None:
+        """Work out what a question is understood to ask for; with doubt where rows were counted or added although a
+        word of the question that the owner's things hold, too, is in no part of what was understood ("beans")."""
+        found = self._worked_out(understood.said(), call)
+        if found is None:
+            return None
+        chance = min(found.chance, round(understood.chance, 4))
+        named = matter_of(f"{understood.matter} {understood.when}").casefold()
+        left_out = [word.casefold() for word in matter_of(question).split() if word.casefold() not in named]
+        if understood.operation in OF_ROWS and any(self.passages.holds_all([word]) for word in left_out):
+            chance = min(chance, DOUBTED)
+        return replace(found, chance=chance)
 
     def is_asked(self, question: str) -> bool:
         """Return whether a question is for what stands in the owner's things, by how people ask of theirs."""
@@ -225,12 +236,13 @@ class HomeAnswers:
 
     def works_out(self, question: str, call: CallContext) -> str:
         """Return the operation that a question is understood to ask for (`asked_operations`), if the owner's things
-        have all that it needs; empty where nothing is to be worked out, or nothing can."""
+        surely answer it; empty where nothing is to be worked out, or nothing can."""
         understood = self._operations.understood(question)
-        if understood is None or understood.chance < LEAST_TAKEN or not (said := understood.said()):
+        if understood is None or understood.chance < LEAST_TAKEN or not understood.said():
             return ""
-        self._read_newest(call)
-        return understood.operation if self._worked_out(said, call) is not None else ""
+        self._look(call.workspace, call.now.tzinfo, MOST_WAITING_TO_PLAN_S)
+        found = self._as_understood(question, understood, call)
+        return understood.operation if found is not None and found.chance >= LEAST_SURE else ""
 
     def _worked_out(self, question: str, call: CallContext) -> HomeAnswer | None:
         """Compute an answer over the owner's records, or join it from two; None where no parser knows the question, or

@@ -252,7 +252,10 @@ _LEAST_ROWS = 2
 _BILL = re.compile(r"how much\b.*\b(?:bill|invoice|statement|receipt|order)\b", re.IGNORECASE)
 _BILLED = frozenset({"bill", "invoi", "state", "recei", "order", "much", "total", "time", "last", "lates"})
 """Beginnings of words by which one's own bill is asked for, whatever it calls itself."""
-_INSIDE = re.compile(r"[€£$]\0\d|\d(?:[.,:]\0|\0[.,:])\d|\w(?:[.@]\0|\0[.@])\w|\w(?:-\0|\0-)\d|\w\0\w")
+_INSIDE = re.compile(
+    r"[€£$]\0\d|\d(?:[.,:]\0|\0[.,:])\d|\w(?:[.@]\0|\0[.@])\w|\w(?:-\0|\0-)\d"
+    r"|\b[^\W\d_](?:-\0|\0-)\w|\w\0\w"
+)
 """Matches around a place, marked by a zero, that lies inside one word."""
 _LINE = re.compile(r"[^\n]+")
 _STATEMENT = re.compile(r"(?:[^.;]|[.](?=\w)|(?<=incl)[.])+")

@@ -100,7 +100,7 @@ def asked_of_memory(
     if isinstance(found, Plan):
         if [step.tool for step in found.steps] == [REMEMBER] and request.asked.is_question:
             return _found_by(request, tools)
-        if grounds.is_own and FIND in tools and only_reads(found, tools) and _comes_near_at_most(found):
+        if grounds.is_own and FIND in tools and only_reads(found, tools) and _looks_beside(found):
             return _found_by(request, tools)
         if _is_of_a_thing(request, found) or _is_no_sum(request, found) or _is_of_another_time(request, found):
             return _found_by(request, tools)
@@ -126,14 +126,13 @@ _OF_CLOCKS = frozenset(
 """Words of questions that the clock answers."""
 
 
-_OF_NOTHING_OWNED = frozenset({"current_time", SEARCH})
-"""Tools that know nothing of mails, notes and documents; what was told is found with these (`find_answer`), too."""
+_BESIDE_THE_THINGS = frozenset({"current_time", SEARCH})
+"""Tools that look at no mail, note or document; what was told is found with these (`find_answer`), too."""
 
 
-def _comes_near_at_most(found: Plan) -> bool:
-    """Return whether a plan leaves a part of a question unserved, or looks where the owner's things are not."""
-    planned = {step.tool for step in found.steps}
-    return bool(found.unserved) or planned <= _OF_NOTHING_OWNED or not planned.isdisjoint(_OF_FOOTAGE)
+def _looks_beside(found: Plan) -> bool:
+    """Return whether a plan that the owner did not teach looks where the owner's things are not."""
+    return {step.tool for step in found.steps} <= _BESIDE_THE_THINGS and not _is_taught(found)
 
 
 def _is_of_a_thing(request: Utterance, plan: Plan) -> bool:
@@ -197,7 +196,8 @@ def _asked_plainly(
         return measured
     if asks_who_is(asked.text) or request.believed_then is not None:
         return _checked(Step(SEARCH, {"query": asked.text.rstrip(" ?.!")}, text=request.text), tools)
-    if grounds.is_own or (names_own and (request.asks_for_value or request.names_matter)):
+    is_own = grounds.is_own and (asked.is_question or not gives_order(asked.text))
+    if is_own or (names_own and (request.asks_for_value or request.names_matter)):
         return _found_by(request, tools)
     if not asked.is_question or (is_of_anyone(asked.text, known) and not names_own):
         return None
@@ -206,8 +206,8 @@ def _asked_plainly(
     said = spaced(asked.text)
     # "Lucas passport" is Luca's, too.
     is_known = any(name in said or f"{name.rstrip()}s " in said for name in known)
-    is_own = names_own or _ABOUT_OWNER.search(asked.text) or is_known
-    return _found_by(request, tools) if is_own else None
+    is_about_own = names_own or _ABOUT_OWNER.search(asked.text) or is_known
+    return _found_by(request, tools) if is_about_own else None
 
 
 _LISTED = frozenset({"birthdays", "count", "column", "row", "last", "first", "next", "until", "next birthday"})
@@ -219,6 +219,8 @@ _OWN_WAYS: Mapping[str, frozenset[str]] = {
     "next_birthday": frozenset({"upcoming_birthdays"}),
     "next_time": frozenset({"next_event"}),
     "days_until": frozenset({"time_until"}),
+    "count_events": frozenset({"find_events"}),
+    "count_mails": frozenset({"find_mail"}),
 }
 """Tools whose answer to an operation is as good."""
 
@@ -250,13 +252,19 @@ def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpe
 
 
 def _serves_otherwise(operation: str, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> bool:
-    """Return whether what was found is no tool's own way to an operation, and changes nothing."""
+    """Return whether an operation may take the place of what was found: of a refusal that leaves the question open, or
+    of one look-up for the whole request that is no way to the operation itself and was not taught by the owner."""
     if FIND not in tools:
         return False
     if isinstance(found, Refusal):
-        return found.kind != "unreadable"
+        return _is_left_open(found)
     planned = {step.tool for step in found.steps}
-    return only_reads(found, tools) and FIND not in planned and planned.isdisjoint(_OWN_WAYS.get(operation, ()))
+    is_one = len(found.steps) == 1 and not found.unserved and not _is_taught(found)
+    return is_one and only_reads(found, tools) and planned.isdisjoint({FIND, *_OWN_WAYS.get(operation, ())})
+
+
+def _is_taught(plan: Plan) -> bool:
+    return any(id.startswith("owner:") for id in plan.rests_on[:1])
 
 
 def _asks_what_no_tool_knows(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> bool:
@@ -349,14 +357,20 @@ def asked_beyond_card(
 
 _CARD_FIELDS = key_set(
     "phone number mobile cell email mail address birthday born birth old age turn live work company employer firm "
-    "organisation job street city town postcode zip reach call ring contact card details surname note"
+    "organisation job street city town postcode zip reach call ring contact card details surname note text message "
+    "digits info write saved"
 )
 """Words by which a value of a card is asked for."""
+_OF_A_MATTER = re.compile(
+    r"\s*(?:when|how (?:much|many|long|often|far)|which|what (?:size|time|day|date|colou?r|kind|sort)"
+    r"|what(?:['’]?s| is| was| are) .+ (?:size|date|time|code|colou?r))\b",
+    re.IGNORECASE,
+)
 
 
 def names_no_field(question: str) -> bool:
-    """Return whether a question asks for nothing that a card has: "when does Imran's licence expire"."""
-    return keys_of(question).isdisjoint(_CARD_FIELDS)
+    """Return whether a question asks for a value that no card has: "when does Imran's licence expire"."""
+    return _OF_A_MATTER.match(question) is not None and keys_of(question).isdisjoint(_CARD_FIELDS)
 
 
 def asked_beyond_device(
