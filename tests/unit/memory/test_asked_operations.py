@@ -12,7 +12,8 @@ from hearth.memory.inquiry.asked_operations import N_CELLS, OPERATIONS, AskedOpe
 from hearth.memory.inquiry.home_answers import HomeAnswers
 from hearth.memory.inquiry.reading.answer_reading import AnswerReader
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.protocols import HomeAnswer
+from hearth.models.llm.scripted import HashEncoder
+from hearth.protocols import Encoder, HomeAnswer
 from hearth.storage.database import Store
 from hearth.testing import InMemoryWorkspace, make_call
 from hearth.tools.memory import LEAST_SURE
@@ -127,8 +128,10 @@ def test_what_lacks_its_matter_is_not_said(matter: str, said: str) -> None:
     assert Understood("since", 1.0, matter, "").said() == said
 
 
-def test_nothing_is_understood_without_an_encoder() -> None:
-    assert AskedOperations(None).understood("who have i not answered yet") is None
+@pytest.mark.parametrize("encoder", [None, HashEncoder()])
+def test_nothing_is_understood_without_the_encoder_that_ships(encoder: Encoder | None) -> None:
+    assert AskedOperations(encoder).understood("who have i not answered yet") is None
+    assert AskedOperations(encoder).own_chance("who have i not answered yet") == 0
 
 
 def test_every_operation_is_told_apart_from_reading(operations: AskedOperations) -> None:

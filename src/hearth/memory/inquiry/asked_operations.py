@@ -107,23 +107,25 @@ class AskedOperations:
     """The trained reader of questions."""
 
     def __init__(self, encoder: Encoder | None) -> None:
-        """Without an encoder nothing is understood."""
+        """Without an encoder, or with another than ships, nothing is understood."""
         self._encoder = encoder
 
     def own_chance(self, question: str) -> float:
         """Return the chance that a question is for what stands in the owner's things; 0 without an encoder."""
-        if self._encoder is None or len(question) > _LONGEST_QUESTION or not words_of(question):
+        row = self._row_of(question)
+        if row is None:
             return 0.0
-        raw = float(features_of([question], self._encoder.encode([question]))[0] @ _weights()[2])
+        raw = float(row @ _weights()[2])
         return 1 / (1 + math.exp(-max(-50.0, min(50.0, raw))))
 
     def understood(self, question: str) -> Understood | None:
         """Return what a question asks for; None where no operation is likely enough, or it chooses among the rows by
         what an operation does not know: "except on coffee", "unread"."""
-        if self._encoder is None or len(question) > _LONGEST_QUESTION or not words_of(question):
+        row = self._row_of(question)
+        if row is None:
             return None
         operations, marks, _ = _weights()
-        scores = features_of([question], self._encoder.encode([question]))[0] @ operations
+        scores = row @ operations
         chances = np.exp(scores - scores.max())
         chances /= chances.sum()
         best = int(chances.argmax())
@@ -138,6 +140,13 @@ class AskedOperations:
         if counted is not None and OPERATIONS[best] == "count_events" and counted["what"] not in matter:
             matter = f"{counted['what']} {matter}".strip()  # "games" of "how many games does Mick have"
         return Understood(OPERATIONS[best], float(chances[best]), matter, when)
+
+    def _row_of(self, question: str) -> Floats | None:
+        """Return the features of a question; None where it is too long, or the encoder is not the one that ships."""
+        if self._encoder is None or len(question) > _LONGEST_QUESTION or not words_of(question):
+            return None
+        row: Floats = features_of([question], self._encoder.encode([question]))[0]
+        return row if len(row) == len(_weights()[2]) else None
 
 
 @functools.cache
