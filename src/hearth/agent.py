@@ -488,7 +488,9 @@ class Agent:
         if (by := request.said_by) is not None and self.memory.said_by(by.name, 1):
             told_of.add(by.name)
         names_own = is_own = is_worldly = False
-        if reads := isinstance(found, Refusal) or only_reads(found, tools):
+        # What a model planned stands.
+        reads = isinstance(found, Refusal) or (found.planner == self.recall.name and only_reads(found, tools))
+        if reads:
             is_worldly = self.recall.nothing_meant(request) >= _WORLDLY
             is_own = not is_worldly and self.home_answers.is_asked(request.question)
         if isinstance(found, Refusal) and ASK_CLOUD not in tools:
