@@ -7,11 +7,9 @@ compares with what it says of another. Documents that `hearth_bench.suites.readi
 
 What lies in homes is unlike encyclopaedias: `home_passages.jsonl` holds invented mails, notes, tables and documents
 with what their owners would ask of each, answered by its words or by nothing. They are read several times an epoch,
-every fifth of them never (`--homes 0` leaves all out). What ships was made in
-four rounds, each carried on from the one before (`--start-from`): `--pieces 628 --epochs 2 --share 0.7 --homes 2`,
-`--pieces 1096 --share 0.2 --homes 2 --lr 5e-4` and `--pieces 1551 --share 0.1 --homes 1 --lr 3e-4`, all with
-`--other-passages 0.35 --bfloat16`, then `--share 0.1 --homes 1 --lr 5e-4 --pieces 2628`. From there two went on with
-long pieces; `--mix` took their mean, and eight tenths of the way from the third round to it (decision 31).
+every fifth of them never (`--homes 0` leaves all out). What ships was made in four rounds, each carried on from the one
+before (`--start-from`), of which `answer_reader.json` holds the options; twice in the last, with long pieces. `--mix`
+took the mean of both, and eight tenths of the way from the third to it (decision 31).
 
 The same seed, data, torch and number of threads give the same file. Not covered: counts and sums (they are computed),
 answers in other words than the passage's.

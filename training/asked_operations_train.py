@@ -14,9 +14,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import sys
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +39,7 @@ from hearth.memory.inquiry.asked_operations import (
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth_bench.data.request_corpus import is_held_out, read_real_requests
 from hearth_bench.suites.reading.home_pieces import read_documents, read_pieces
+from training.logistic import chances_of, descended
 from training.tool_heads_train import data_folder, requests_to_learn
 
 HOMES = Path(__file__).with_name("home_passages.jsonl")
@@ -59,8 +59,6 @@ _WORKED = re.compile(
     r"|conflict\w*|double|overlap\w*|until|till|age)\b",
     re.IGNORECASE,
 )
-
-
 _LOOK_UPS = (["find_events"], ["find_mail"], ["find_reminders"], ["find_free_time"], ["find_notes"], ["read_list"])
 _RIDGE, _MARK_RIDGE = 2e-5, 1e-5
 _N_STEPS, _STEP = 300, 0.1
@@ -145,7 +143,7 @@ def own_fitted(features: Floats, encoder: MiniLMEncoder) -> Floats:
         chances = 1 / (1 + np.exp(-rows @ weights))
         return np.asarray(rows.T @ (chances - target) / len(rows) + _RIDGE * weights, dtype=np.float32)
 
-    return _descended((rows.shape[1], 1), slope)[:, 0]
+    return descended((rows.shape[1], 1), slope, _N_STEPS, _STEP)[:, 0]
 
 
 def own_judged(own: Floats, features_unseen: Floats, encoder: MiniLMEncoder) -> dict[str, float]:
@@ -182,13 +180,10 @@ def operations_fitted(features: Floats, asked: Sequence[AskedQuestion]) -> Float
     importance /= importance.mean()
 
     def slope(weights: Floats) -> Floats:
-        said = features @ weights
-        chances = np.exp(said - said.max(axis=1, keepdims=True))
-        chances /= chances.sum(axis=1, keepdims=True)
-        rows = importance[:, None] * (chances - right)
+        rows = importance[:, None] * (chances_of(features @ weights) - right)
         return np.asarray(features.T @ rows / len(asked) + _RIDGE * weights, dtype=np.float32)
 
-    return _descended((features.shape[1], len(OPERATIONS)), slope)
+    return descended((features.shape[1], len(OPERATIONS)), slope, _N_STEPS, _STEP)
 
 
 def marks_fitted(asked: Sequence[AskedQuestion]) -> Floats:
@@ -208,7 +203,7 @@ def marks_fitted(asked: Sequence[AskedQuestion]) -> Floats:
             found[k] += np.bincount(places.ravel(), np.repeat(rest, places.shape[1]), N_CELLS) / len(target)
         return np.asarray(found, dtype=np.float32)
 
-    return _descended((len(STRETCHES), N_CELLS), slope)
+    return descended((len(STRETCHES), N_CELLS), slope, _N_STEPS, _STEP)
 
 
 def _place(question: str, part: str) -> tuple[int, int]:
@@ -216,25 +211,9 @@ def _place(question: str, part: str) -> tuple[int, int]:
     return (start, start + len(part)) if start >= 0 else (0, 0)
 
 
-def _descended(shape: tuple[int, int], slope: Callable[[Floats], Floats]) -> Floats:
-    weights = np.zeros(shape, dtype=np.float32)
-    mean, square = np.zeros_like(weights), np.zeros_like(weights)
-    for step in range(1, _N_STEPS + 1):
-        now = slope(weights)
-        mean = 0.9 * mean + 0.1 * now
-        square = 0.99 * square + 0.01 * now**2
-        rate = _STEP * (1 + np.cos(np.pi * step / _N_STEPS)) / 2 + 1e-4
-        weights -= np.float32(rate) * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.99**step)) + 1e-8)
-        if step % 100 == 0:
-            print(f"fitting, step {step} of {_N_STEPS} …", file=sys.stderr)
-    return weights
-
-
 def judged(features: Floats, asked: Sequence[AskedQuestion], operations: Floats, marks: Floats) -> dict[str, float]:
     """Return how often what is said of questions is right."""
-    scores = features @ operations
-    chances = np.exp(scores - scores.max(axis=1, keepdims=True))
-    chances /= chances.sum(axis=1, keepdims=True)
+    chances = chances_of(features @ operations)
     said = [OPERATIONS[k] for k in chances.argmax(axis=1)]
     sure = chances.max(axis=1) >= LEAST_TAKEN
     right = np.array([a == one.op for a, one in zip(said, asked, strict=True)])
@@ -258,9 +237,7 @@ def judged(features: Floats, asked: Sequence[AskedQuestion], operations: Floats,
 
 def _tried_of_requests(features: Floats, operations: Floats) -> dict[str, float]:
     """Return of how many requests something would be worked out."""
-    scores = features @ operations
-    chances = np.exp(scores - scores.max(axis=1, keepdims=True))
-    chances /= chances.sum(axis=1, keepdims=True)
+    chances = chances_of(features @ operations)
     chances[:, OPERATIONS.index("read")] = 0
     return {"n": len(features), "tried": round(float((chances.max(axis=1) >= LEAST_TAKEN).mean()), 4)}
 

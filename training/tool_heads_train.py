@@ -39,6 +39,7 @@ from hearth.types import Context, Demonstration
 from hearth_bench.data.request_corpus import RealRequest, is_held_out, read_real_requests
 from hearth_bench.data.typing_slips import with_slips
 from training.act_labels import pieces_of
+from training.logistic import chances_of, descended
 
 SEED = 0
 _RIDGE = 0.3
@@ -200,26 +201,22 @@ def fitted(features: Floats, rows: Sequence[Row], outputs: Sequence[str]) -> tup
     """Return weights, the Gram matrix with its ridge, and how many rows each output has.
 
     A multinomial logistic regression: of several outputs of which one is meant, their sum is made likely. Rows of an
-    output that has many count less each. Adam (Kingma & Ba 2015) over all rows at once, with a step that falls as a
-    cosine; the weights are then made small enough for scores of about 0 to 1, and for what the classifier adds.
+    output that has many count less each. The weights are then made small enough for scores of about 0 to 1, and for
+    what the classifier adds.
     """
     right, shared, importance = right_outputs(rows, outputs)
     is_shared = shared[:, None]
-    weights = np.zeros((features.shape[1], len(outputs)), dtype=np.float32)
-    mean, square = np.zeros_like(weights), np.zeros_like(weights)
-    for step in range(1, _N_STEPS + 1):
-        said = features @ weights
-        chances = np.exp(said - said.max(axis=1, keepdims=True))
-        chances /= chances.sum(axis=1, keepdims=True)
+
+    def wanted_at(chances: Floats) -> Floats:
         among = chances * (right > 0)
-        wanted = np.where(is_shared, right, among / np.maximum(among.sum(axis=1, keepdims=True), 1e-12))
-        slope = features.T @ (importance[:, None] * (chances - wanted)) + _RIDGE * weights
-        mean = 0.9 * mean + 0.1 * slope
-        square = 0.99 * square + 0.01 * slope**2
-        rate = _STEP * (1 + np.cos(np.pi * step / _N_STEPS)) / 2 + 1e-4
-        weights -= np.float32(rate) * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.99**step)) + 1e-8)
-        if step % 50 == 0:
-            print(f"fitting, step {step} of {_N_STEPS} …", file=sys.stderr)
+        return np.where(is_shared, right, among / np.maximum(among.sum(axis=1, keepdims=True), 1e-12))
+
+    def slope(weights: Floats) -> Floats:
+        chances = chances_of(features @ weights)
+        return features.T @ (importance[:, None] * (chances - wanted_at(chances))) + _RIDGE * weights
+
+    weights = descended((features.shape[1], len(outputs)), slope, _N_STEPS, _STEP)
+    wanted = wanted_at(chances_of(features @ weights))
     gram: Floats = ((features * importance[:, None]).T @ features).astype(np.float32)
     gram[np.diag_indices_from(gram)] += _RIDGE
     counts = Counter(outputs[index] for index in wanted.argmax(axis=1))

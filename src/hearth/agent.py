@@ -484,28 +484,30 @@ class Agent:
         """The plan to ask memory or the cloud, or to keep what states a fact, where no planner knew better."""
         if isinstance(found, Refusal) and found.planner == OWNERS_WORD:
             return None
-        told_of = {fact.subject for fact in self.facts.believed()}
-        if (by := request.said_by) is not None and self.memory.said_by(by.name, 1):
-            told_of.add(by.name)
-        names_own = is_own = is_worldly = False
-        # What a model planned stands.
-        reads = isinstance(found, Refusal) or (found.planner == self.recall.name and only_reads(found, tools))
-        if reads:
-            is_worldly = self.recall.nothing_meant(request) >= _WORLDLY
-            is_own = not is_worldly and self.home_answers.is_asked(request.question)
-        if isinstance(found, Refusal) and ASK_CLOUD not in tools:
-            misplaced = found.kind == "needs" and is_misplaced(found)
-            names_own = self._names_own(request, is_misplaced=misplaced, is_worldly=is_worldly)
-        worked_out = ""
-        if reads:
-            with suppress(HearthError):
-                worked_out = self.home_answers.works_out(request.question, self.call_context())
-        grounds = Grounds(told_of, names_own, is_worldly, is_own, worked_out)
-        if (plan := asked_of_memory(request, found, tools, grounds)) is not None:
+        if (plan := asked_of_memory(request, found, tools, self._grounds(request, found, tools))) is not None:
             return plan
         if (plan := asked_of_cloud(request, found, tools)) is not None:
             return plan
         return self._told(request, found, tools)
+
+    def _grounds(self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Grounds:
+        """What speaks for and against asking the owner's things. What a model planned stands, as does what changes
+        something; and where a cloud may be asked, nothing sends it a question that would have stayed here."""
+        told_of = {fact.subject for fact in self.facts.believed()}
+        if (by := request.said_by) is not None and self.memory.said_by(by.name, 1):
+            told_of.add(by.name)
+        if isinstance(found, Plan) and not (found.planner == self.recall.name and only_reads(found, tools)):
+            return Grounds(told_of)
+        is_worldly = self.recall.nothing_meant(request) >= _WORLDLY
+        is_own = not is_worldly and self.home_answers.is_asked(request.question)
+        worked_out = ""
+        with suppress(HearthError):
+            worked_out = self.home_answers.works_out(request.question, self.call_context())
+        if isinstance(found, Plan) or ASK_CLOUD in tools:
+            return Grounds(told_of, is_own=is_own, worked_out=worked_out)
+        misplaced = found.kind == "needs" and is_misplaced(found)
+        names_own = self._names_own(request, is_misplaced=misplaced, is_worldly=is_worldly)
+        return Grounds(told_of, names_own, is_worldly, is_own, worked_out)
 
     def _drafted(self, request: Utterance, tools: Mapping[str, ToolSpec]) -> Draft:
         """What the device finds by itself. What the owner states of somebody is kept here, and what a fact answers is

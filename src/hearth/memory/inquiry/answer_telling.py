@@ -142,9 +142,11 @@ def _speaks_as_much(question: str, own: Reading, best: Reading) -> bool:
 
 def _told_of_yes_or_no(question: str, best: Reading, readings: Sequence[Reading]) -> HomeAnswer:
     """Tell the sentence that answers, and whether it says yes or no where that is sure and no other sentence
-    says the contrary; beside a stranger's the owner's own, first where it speaks of as good as the same."""
-    told = [best, *_own_beside(question, best, readings)[:1]]
-    if len(told) > 1 and _speaks_as_much(question, told[1], best):
+    says the contrary; beside a stranger's the owner's own, first where it speaks of as good as the same, and then what
+    a stranger says likelier (`own_first`)."""
+    likelier = [one for one in readings if one.is_strangers and one.chance > best.chance]
+    told = [best, *(_own_beside(question, best, readings) or likelier)[:1]]
+    if best.is_strangers and len(told) > 1 and _speaks_as_much(question, told[1], best):
         told.reverse()
     quotes = [sentence_of(one) for one in told]
     witnesses = [

@@ -53,7 +53,7 @@ OPERATIONS = (*_SAID_AS,)
 STRETCHES = ("matter", "when")
 N_CELLS = 1 << 15
 """Cells of the sketch of one word in its place, a power of two."""
-LEAST_SURE = 0.6
+LEAST_TRIED = 0.6
 """Chance of an operation from which it is tried where the question is put to the owner's things."""
 LEAST_TAKEN = 0.7
 """Chance of an operation from which a question is put to the owner's things, and not to a tool that lists."""
@@ -119,8 +119,8 @@ class AskedOperations:
         return 1 / (1 + math.exp(-max(-50.0, min(50.0, raw))))
 
     def understood(self, question: str) -> Understood | None:
-        """Return what a question asks for; None where no operation is likely enough, or it chooses among the rows by
-        what an operation does not know: "except on coffee", "unread"."""
+        """Return what a question asks for; None where no operation is likely enough, or the question chooses among rows
+        by what no operation knows ("except on coffee", "unread"), or asks for whom the owner waits."""
         row = self._row_of(question)
         if row is None:
             return None
@@ -128,18 +128,15 @@ class AskedOperations:
         scores = row @ operations
         chances = np.exp(scores - scores.max())
         chances /= chances.sum()
-        best = int(chances.argmax())
-        if OPERATIONS[best] == "read" or chances[best] < LEAST_SURE:
+        operation, chance = OPERATIONS[int(chances.argmax())], float(chances.max())
+        is_another = _OTHER_WAY if operation == "waiting" else _CHOOSES if operation in OF_ROWS else None
+        if operation == "read" or chance < LEAST_TRIED or (is_another is not None and is_another.search(question)):
             return None
-        if OPERATIONS[best] == "waiting" and _OTHER_WAY.search(question):
-            return None
-        matter, when = (stretch_of(question, OPERATIONS[best], row) for row in marks)
-        if OPERATIONS[best] in OF_ROWS and _CHOOSES.search(question):
-            return None
+        matter, when = (stretch_of(question, operation, weights) for weights in marks)
         counted = _COUNTED.search(question)
-        if counted is not None and OPERATIONS[best] == "count_events" and counted["what"] not in matter:
+        if counted is not None and operation == "count_events" and counted["what"] not in matter:
             matter = f"{counted['what']} {matter}".strip()  # "games" of "how many games does Mick have"
-        return Understood(OPERATIONS[best], float(chances[best]), matter, when)
+        return Understood(operation, chance, matter, when)
 
     def _row_of(self, question: str) -> Floats | None:
         """Return the features of a question; None where it is too long, or the encoder is not the one that ships."""

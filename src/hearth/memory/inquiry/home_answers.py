@@ -212,10 +212,10 @@ class HomeAnswers:
         """Answer a question that no parser knows: by reading, or as what it is understood to ask for, if likelier."""
         read = self._read_answer(question, call)
         understood = self._operations.understood(question)
-        if understood is None or read.chance >= understood.chance or not understood.said():
+        if understood is None or not understood.said():
             return read
         worked_out = self._as_understood(question, understood, call)
-        return worked_out or read
+        return worked_out if worked_out is not None and worked_out.chance > read.chance else read
 
     def _as_understood(self, question: str, understood: Understood, call: CallContext) -> HomeAnswer | None:
         """Work out what a question is understood to ask for; with doubt where rows were counted or added although a
@@ -224,7 +224,7 @@ class HomeAnswers:
         if found is None:
             return None
         chance = min(found.chance, round(understood.chance, 4))
-        named = matter_of(f"{understood.matter} {understood.when}").casefold()
+        named = matter_of(f"{understood.matter} {understood.when}").casefold().split()
         left_out = [word.casefold() for word in matter_of(question).split() if word.casefold() not in named]
         if understood.operation in OF_ROWS and any(self.passages.holds_all([word]) for word in left_out):
             chance = min(chance, DOUBTED)
@@ -245,8 +245,8 @@ class HomeAnswers:
         return understood.operation if found is not None and found.chance >= LEAST_SURE else ""
 
     def _worked_out(self, question: str, call: CallContext) -> HomeAnswer | None:
-        """Compute an answer over the owner's records, or join it from two; None where no parser knows the question, or
-        not all that it needs is there."""
+        """Compute an answer over the owner's records; None where no parser knows the question, or not all that it needs
+        is there."""
         computed = (
             answer_from_letters(question, self.passages, call)
             or answer_from_dates(question, call)

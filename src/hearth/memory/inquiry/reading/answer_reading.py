@@ -858,8 +858,8 @@ def _rows_meant(question: str, text: str) -> list[tuple[int, int]] | None:
 
 
 def _sentences_told(question: str, passage: Passage, *, is_priced: bool) -> list[tuple[int, int]] | None:
-    """Return where the sentences lie that tell a number of what is counted or measured: "brandy" of "how much brandy
-    goes in"; of a price those that state the whole. None where no such thing is asked, or no sentence does."""
+    """Return where the sentences lie that can tell what is asked: hours, a day, clothes, a password, what was said on a
+    matter, a number. None where nothing of the kind is asked, or no sentence can."""
     text = passage.read
     if _ASKS_HOURS.match(question) and not asks_yes_or_no(question):
         said = [one.span() for one in SENTENCE.finditer(unwrapped(text)) if _says_hours(one.group())]
@@ -881,6 +881,13 @@ def _sentences_told(question: str, passage: Passage, *, is_priced: bool) -> list
             if wanted <= keys_of(one.group())
         ]
         return said or None
+    return _sentences_measured(question, passage, is_priced=is_priced)
+
+
+def _sentences_measured(question: str, passage: Passage, *, is_priced: bool) -> list[tuple[int, int]] | None:
+    """Return where the sentences lie that tell a number of what is counted or measured: "brandy" of "how much brandy
+    goes in"; of a price those that state the whole. None where no such thing is asked, or no sentence does."""
+    text = passage.read
     asked = _HOW_MUCH_OF.match(question)
     if asked is None:
         return _totals_meant(question, passage) if is_priced else None

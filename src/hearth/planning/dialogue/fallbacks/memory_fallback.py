@@ -98,11 +98,7 @@ def asked_of_memory(
         return _found_by(request, tools)
     names = {spaced(name) for e in request.context.entities if e.kind == "person" for name in (e.name, *e.aliases)}
     if isinstance(found, Plan):
-        if [step.tool for step in found.steps] == [REMEMBER] and request.asked.is_question:
-            return _found_by(request, tools)
-        if grounds.is_own and FIND in tools and only_reads(found, tools) and _looks_beside(found):
-            return _found_by(request, tools)
-        if _is_of_a_thing(request, found) or _is_no_sum(request, found) or _is_of_another_time(request, found):
+        if _gives_way(request, found, grounds, tools):
             return _found_by(request, tools)
         if not _looks_up_nobody(found, names, told):
             return None
@@ -130,17 +126,28 @@ _BESIDE_THE_THINGS = frozenset({"current_time", SEARCH})
 """Tools that look at no mail, note or document; what was told is found with these (`find_answer`), too."""
 
 
-def _looks_beside(found: Plan) -> bool:
-    """Return whether a plan that the owner did not teach looks where the owner's things are not."""
-    return {step.tool for step in found.steps} <= _BESIDE_THE_THINGS and not _is_taught(found)
+def _gives_way(request: Utterance, found: Plan, grounds: Grounds, tools: Mapping[str, ToolSpec]) -> bool:
+    """Return whether a plan is no answer to what is asked: it would keep the question, looks where the owner's things
+    are not, or tells the time, a sum or an event of something else."""
+    planned = {step.tool for step in found.steps}
+    if planned == {REMEMBER} and len(found.steps) == 1 and request.asked.is_question:
+        return True
+    if grounds.is_own and FIND in tools and planned <= _BESIDE_THE_THINGS and not _is_taught(found):
+        return True
+    return _is_of_a_thing(request, found) or _is_no_sum(request, found) or _is_of_another_time(request, found)
+
+
+def _is_taught(plan: Plan) -> bool:
+    """Return whether a plan rests first on what the owner taught."""
+    return any(id.startswith("owner:") for id in plan.rests_on[:1])
 
 
 def _is_of_a_thing(request: Utterance, plan: Plan) -> bool:
     """Return whether the clock would answer what is asked of a thing: "what time does the boiler man come"."""
     if plan.unserved or [step.tool for step in plan.steps] != ["current_time"]:
         return False
-    if any(id.startswith("owner:") for id in plan.rests_on[:1]):
-        return False  # the owner taught it
+    if _is_taught(plan):
+        return False
     text = request.text
     if isinstance(zone := plan.steps[0].arguments.get("zone"), str):
         if re.search(rf"(?:\b(?:the|my|our|a|an)|['’]s)\s+{re.escape(zone)}\b", text, re.IGNORECASE) is not None:
@@ -162,7 +169,7 @@ def _is_of_another_time(request: Utterance, plan: Plan) -> bool:
     """Return whether the next event would answer what is asked of a later one: "when does choir start again"."""
     if plan.unserved or [step.tool for step in plan.steps] != ["next_event"]:
         return False
-    if any(id.startswith("owner:") for id in plan.rests_on[:1]) or not request.asked.is_question:
+    if _is_taught(plan) or not request.asked.is_question:
         return False
     if _ANOTHER_TIME.search(request.text) is not None:
         return True
@@ -261,10 +268,6 @@ def _serves_otherwise(operation: str, found: Plan | Refusal, tools: Mapping[str,
     planned = {step.tool for step in found.steps}
     is_one = len(found.steps) == 1 and not found.unserved and not _is_taught(found)
     return is_one and only_reads(found, tools) and planned.isdisjoint({FIND, *_OWN_WAYS.get(operation, ())})
-
-
-def _is_taught(plan: Plan) -> bool:
-    return any(id.startswith("owner:") for id in plan.rests_on[:1])
 
 
 def _asks_what_no_tool_knows(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> bool:
