@@ -499,15 +499,16 @@ class Agent:
         if isinstance(found, Plan) and not (found.planner == self.recall.name and only_reads(found, tools)):
             return Grounds(told_of)
         is_worldly = self.recall.nothing_meant(request) >= _WORLDLY
-        is_own = not is_worldly and self.home_answers.is_asked(request.question)
+        own_chance = 0.0 if is_worldly else self.home_answers.own_chance(request.question)
+        is_filmed = self.footage is not None and bool(self.footage.rooms())
         worked_out = ""
         with suppress(HearthError):
             worked_out = self.home_answers.works_out(request.question, self.call_context())
         if isinstance(found, Plan) or ASK_CLOUD in tools:
-            return Grounds(told_of, is_own=is_own, worked_out=worked_out)
+            return Grounds(told_of, own_chance=own_chance, worked_out=worked_out, is_filmed=is_filmed)
         misplaced = found.kind == "needs" and is_misplaced(found)
         names_own = self._names_own(request, is_misplaced=misplaced, is_worldly=is_worldly)
-        return Grounds(told_of, names_own, is_worldly, is_own, worked_out)
+        return Grounds(told_of, names_own, is_worldly, own_chance, worked_out, is_filmed)
 
     def _drafted(self, request: Utterance, tools: Mapping[str, ToolSpec]) -> Draft:
         """What the device finds by itself. What the owner states of somebody is kept here, and what a fact answers is

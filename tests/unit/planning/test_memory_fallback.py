@@ -377,6 +377,8 @@ def test_what_somebody_said_is_asked_for_itself(text: str, question: str) -> Non
 
 
 NEXT_EVENT = Plan((Step("next_event", {}),))
+CLOCK = Step("current_time", {})
+FILMED = Plan((Step("find_video", {}), Step("identify_people", {"sightings": Ref(0)})))
 BIRTHDAYS = Plan((Step("upcoming_birthdays", {}),))
 ADDED = Plan((Step("add_note", {"text": "x"}),))
 
@@ -384,18 +386,24 @@ ADDED = Plan((Step("add_note", {"text": "x"}),))
 @pytest.mark.parametrize(
     ("grounds", "found", "is_asked"),
     [
-        (Grounds(is_own=True), NOTHING, True),
-        (Grounds(is_own=False), NOTHING, False),
-        (Grounds(is_own=True), Refusal("unreadable", "I read English."), False),
-        (Grounds(is_own=True), NEXT_EVENT, False),
+        (Grounds(own_chance=0.95), NOTHING, True),
+        (Grounds(own_chance=0.9), NOTHING, False),
+        (Grounds(own_chance=0.95), Refusal("unreadable", "I read English."), False),
+        (Grounds(own_chance=0.95), NEXT_EVENT, False),
         (Grounds(worked_out="count_events"), NOTHING, True),
         (Grounds(worked_out="count_events"), NEXT_EVENT, True),
         (Grounds(worked_out="count_events"), Plan((Step("find_events", {}),)), False),
         (Grounds(worked_out="count_events"), Plan((Step("next_event", {}),), rests_on=("owner:1",)), False),
         (Grounds(worked_out="count_events"), Plan((Step("next_event", {}), Step("find_mail", {}))), False),
         (Grounds(worked_out="clash"), Refusal("needs", "When?", missing=("add_reminder.at",)), False),
-        (Grounds(is_own=True), Plan((Step("current_time", {}),)), True),
-        (Grounds(is_own=True), Plan((Step("current_time", {}),), rests_on=("owner:1",)), False),
+        (Grounds(own_chance=0.95), Plan((Step("current_time", {}),)), True),
+        (Grounds(own_chance=0.95), Plan((Step("current_time", {}),), rests_on=("owner:1",)), False),
+        (Grounds(own_chance=0.6), Plan((CLOCK,)), False),
+        (Grounds(own_chance=0.6), Plan((CLOCK,), unserved=("when are my ears looked at",)), True),
+        (Grounds(own_chance=0.4), Plan((CLOCK,), unserved=("when are my ears looked at",)), False),
+        (Grounds(own_chance=0.95, is_filmed=False), FILMED, True),
+        (Grounds(own_chance=0.95), FILMED, False),
+        (Grounds(own_chance=0.9, is_filmed=False), FILMED, False),
         (Grounds(worked_out="next_time"), NEXT_EVENT, False),
         (Grounds(worked_out="next_birthday"), BIRTHDAYS, False),
         (Grounds(worked_out="clash"), BIRTHDAYS, True),

@@ -27,7 +27,7 @@ from hearth.memory.inquiry.amounts.amount_changes import changed_by
 from hearth.memory.inquiry.amounts.joint_amounts import joint_answer, share_answer, share_asked
 from hearth.memory.inquiry.amounts.table_counts import counted
 from hearth.memory.inquiry.answer_telling import SAID_ABOUT, answer_of, beside_card, own_first, sentence_of, witness_of
-from hearth.memory.inquiry.asked_operations import LEAST_OWN, LEAST_TAKEN, OF_ROWS, AskedOperations, Understood
+from hearth.memory.inquiry.asked_operations import LEAST_TAKEN, OF_ROWS, AskedOperations, Understood
 from hearth.memory.inquiry.awaited_mails import answer_from_letters
 from hearth.memory.inquiry.date_answers import answer_from_dates, asked_of_dates
 from hearth.memory.inquiry.money import money_in
@@ -230,9 +230,9 @@ class HomeAnswers:
             chance = min(chance, DOUBTED)
         return replace(found, chance=chance)
 
-    def is_asked(self, question: str) -> bool:
-        """Return whether a question is for what stands in the owner's things, by how people ask of theirs."""
-        return self._operations.own_chance(question) >= LEAST_OWN
+    def own_chance(self, question: str) -> float:
+        """Return the chance that a question is for what stands in the owner's things, by how people ask of theirs."""
+        return self._operations.own_chance(question)
 
     def works_out(self, question: str, call: CallContext) -> str:
         """Return the operation that a question is understood to ask for (`asked_operations`), if the owner's things

@@ -31,8 +31,8 @@ _FIND, _SEE, _KNOW, _DO, _TELL = (
     "recognise_activity",
     "describe_period",
 )
-_TOOLS = frozenset((_FIND, _SEE, _KNOW, _DO, _TELL, _COUNT, _CHECK, _ADD_UP))
-_MISTAKEN = frozenset((*_TOOLS, "show_frames", "transcribe_speech", "find_answer", "ask_cloud", "search_memory"))
+FOOTAGE_TOOLS = frozenset((_FIND, _SEE, _KNOW, _DO, _TELL, _COUNT, _CHECK, _ADD_UP))
+_MISTAKEN = frozenset((*FOOTAGE_TOOLS, "show_frames", "transcribe_speech", "find_answer", "ask_cloud", "search_memory"))
 """Tools of plans that a question about a filmed room may replace; other tools are meant when they are named."""
 _LISTEN = "detect_sounds"
 """Replaced where the question names something that people do."""
@@ -112,7 +112,7 @@ def asked_of_footage(
     Returns:
         None where the plan that was found is to stand.
     """
-    if not tools.keys() >= _TOOLS or _ORDER.search(request.text):
+    if not tools.keys() >= FOOTAGE_TOOLS or _ORDER.search(request.text):
         return None
     if _RANG.search(request.text) and not _WHO.search(request.text):
         return None

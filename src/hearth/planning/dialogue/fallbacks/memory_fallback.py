@@ -32,6 +32,7 @@ from hearth.language.reading import Utterance
 from hearth.language.text.thesaurus import POLITE, QUESTIONS
 from hearth.language.text.tokens import NUMBER_WORDS, listed
 from hearth.memory.facts.fact_rules import KIN_WORDS
+from hearth.memory.inquiry.asked_operations import LEAST_OWN
 from hearth.memory.inquiry.awaited_mails import asked_of_letters
 from hearth.memory.inquiry.date_answers import DateAsked, asked_of_dates, happens
 from hearth.memory.inquiry.reading.answer_reading import ON_A_CARD, asks_deed, asks_hours
@@ -40,6 +41,7 @@ from hearth.memory.inquiry.record_answers import Asked, asked_of_records
 from hearth.memory.inquiry.summaries import asked_for_summary
 from hearth.memory.search.word_forms import key_of, key_set, keys_of
 from hearth.planning.dialogue.fallbacks.answer_steps import FIND, with_answer
+from hearth.planning.dialogue.fallbacks.footage_questions import FOOTAGE_TOOLS
 from hearth.types import Plan, Refusal, Step, StepResult, ToolSpec
 
 SEARCH, REMEMBER, STATE = "search_memory", "remember", "device_state"
@@ -69,10 +71,17 @@ class Grounds:
     """Whether the request names one of the owner's things by its title."""
     is_worldly: bool = False
     """Whether people ask so of the world ("the best chicken place near me"), as the heads learned it."""
-    is_own: bool = False
-    """Whether people ask so of their own things."""
+    own_chance: float = 0.0
+    """The chance that people ask so of their own things."""
     worked_out: str = ""
     """The operation that is asked for, where the owner's things have all that it needs."""
+    is_filmed: bool = True
+    """Whether any camera's video is there to be asked."""
+
+    @property
+    def is_own(self) -> bool:
+        """Return whether people ask so of their own things: as good as sure."""
+        return self.own_chance >= LEAST_OWN
 
 
 def asked_of_memory(
@@ -124,15 +133,19 @@ _OF_CLOCKS = frozenset(
 
 _BESIDE_THE_THINGS = frozenset({"current_time", SEARCH})
 """Tools that look at no mail, note or document; what was told is found with these (`find_answer`), too."""
+_LEAST_OWN_LEFT_OPEN = 0.5
+"""The chance that a question is for the owner's things from which on they are asked where a part of it stays open."""
 
 
 def _gives_way(request: Utterance, found: Plan, grounds: Grounds, tools: Mapping[str, ToolSpec]) -> bool:
     """Return whether a plan is no answer to what is asked: it would keep the question, looks where the owner's things
-    are not, or tells the time, a sum or an event of something else."""
+    are not (a clock, cameras that nobody has), or tells the time, a sum or an event of something else."""
     planned = {step.tool for step in found.steps}
     if planned == {REMEMBER} and len(found.steps) == 1 and request.asked.is_question:
         return True
-    if grounds.is_own and FIND in tools and planned <= _BESIDE_THE_THINGS and not _is_taught(found):
+    is_own = grounds.own_chance >= _LEAST_OWN_LEFT_OPEN if found.unserved else grounds.is_own
+    beside = _BESIDE_THE_THINGS if grounds.is_filmed else _BESIDE_THE_THINGS | FOOTAGE_TOOLS
+    if is_own and FIND in tools and planned <= beside and not _is_taught(found):
         return True
     return _is_of_a_thing(request, found) or _is_no_sum(request, found) or _is_of_another_time(request, found)
 
