@@ -33,6 +33,7 @@ import numpy as np
 
 from hearth.errors import MissingExtraError
 from hearth.memory.passages.passage_cutting import passages_of
+from hearth.memory.passages.text_tables import with_heads
 from hearth.memory.search.terms import telling_words
 from hearth.models.encoder.lora_encoder import WIDTH, load_weights, packed, unpacked
 from hearth.models.encoder.minilm import shared_tokenizer
@@ -63,7 +64,7 @@ _WITH_ANSWER = 0.3
 """Share of the answerable questions that are asked of a window that does."""
 _BATCH_TOKENS = 2600
 _BATCH_ROWS = 40
-_MOST_TOKENS = 300
+_MOST_TOKENS = 400
 """Longer rows are left out."""
 SHARES = {"qamr": 0.35, "molweni": 0.3, "policyqa": 0.4, "friendsqa": 0.7, "sroie": 0.5}
 """Share of a source's questions that are read in one epoch, where not all are: the noisy and the alike count less."""
@@ -265,9 +266,19 @@ def _token_spans(layout: Layout, spans: Sequence[tuple[int, int]]) -> list[tuple
     return found
 
 
+def _as_read(lesson: Lesson) -> Lesson:
+    """Return a lesson with its tables as they are read: the name of its column stands before each cell."""
+    passage, places = with_heads(lesson.passage)
+    if len(passage) == len(lesson.passage):
+        return lesson
+    at = {int(place): k for k, place in enumerate(places) if place >= 0}
+    spans = tuple((at[a], at[b - 1] + 1) for a, b in lesson.spans if a in at and b - 1 in at)
+    return dataclasses.replace(lesson, passage=passage, spans=spans)
+
+
 def _batches(lessons: Sequence[Lesson], pieces: Pieces, rng: random.Random) -> list[list[tuple[Layout, Lesson]]]:
     rows = []
-    for lesson in lessons:
+    for lesson in map(_as_read, lessons):
         (layout,) = pieces.rows(Form("answer", (Question(lesson.question),)), lesson.passage)
         if len(layout.ids) <= _MOST_TOKENS and (lesson.kind != SPAN or _token_spans(layout, lesson.spans)):
             rows.append((layout, lesson))

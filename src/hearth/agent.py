@@ -203,9 +203,9 @@ class Agent:
         self.memory = EventMemory(store, encoder, lambda text, now: times_named(text, now, country))
         self.facts = FactStore(store)
         cache = home.cache
-        answer_reader, word_reader = self._readers = (AnswerReader(cache), WordReader(cache))
-        self.home_answers = HomeAnswers(store, encoder, answer_reader)
-        self.recollection = Recollection(self.memory, self.facts, word_reader, self.home_answers)
+        self._word_reader = WordReader(cache)
+        self.home_answers = HomeAnswers(store, encoder, AnswerReader(cache))
+        self.recollection = Recollection(self.memory, self.facts, self._word_reader, self.home_answers)
         self._naming = load_parts(ENTITIES)
         self.footage, footage_faults = _opened_footage(store, self.memory, settings)
         self._faults = dict.fromkeys((*tools.faults, *self._naming.faults, *footage_faults))
@@ -970,8 +970,8 @@ class Agent:
 
     def rest(self) -> None:
         """Hand back the memory of what the first question opens (90 MB); the next one opens it again, in 300 ms."""
-        for reader in self._readers:
-            reader.rest()
+        self._word_reader.rest()
+        self.home_answers.rest()
 
     def close(self) -> None:
         """Give the home free. Safe to call twice."""

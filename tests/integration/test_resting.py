@@ -18,7 +18,9 @@ WEATHER = Offer((Function(name="get_weather", description="The weather of a city
 
 def n_open(up: Served) -> int:
     def count(agent: Agent) -> int:
-        return sum(reader._reader is not None for reader in agent._readers)
+        home = agent.home_answers
+        opened = (agent._word_reader._reader, home._reader._reader, home._questions and home._questions._encoder)
+        return sum(one is not None for one in opened)
 
     return up.desk.use_later(count).result(20)
 

@@ -30,7 +30,7 @@ N_SIGNS = 7
 """Number of likeness signs between a parameter and a field of an earlier result; see
 `planning.arguments.schema_filler`."""
 
-WINDOW_TOKENS = 320
+WINDOW_TOKENS = 400
 FORM_TOKENS = 180
 """Most tokens of parameters in one pass; further parameters are read in another."""
 _PIECE_TOKENS = 28

@@ -655,6 +655,10 @@ MIGRATIONS: tuple[str, ...] = (
     """
     ALTER TABLE episode ADD COLUMN records TEXT NOT NULL DEFAULT '';
     """,
+    # 19: vectors of passages and of their windows, 2 bits a number; made again from the passages
+    """
+    DELETE FROM passage_vector;
+    """,
 )
 """Schema changes, first to last; a file's `user_version` is the number applied. Never edit one that was released."""
 

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hearth.memory.inquiry.home_answers import LEAST_NEAR, HomeAnswers
 from hearth.memory.inquiry.reading.answer_reading import AnswerReader
 from hearth.memory.passages.collecting import unquoted
-from hearth.memory.passages.text_tables import tables_in
+from hearth.memory.passages.text_tables import tables_in, with_heads
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.protocols import HomeAnswer
 from hearth.storage.database import Store
@@ -171,12 +173,35 @@ def test_an_events_beginning_is_not_told_for_sure_as_when_to_be_there(ask: Ask) 
         ("a | b\n1 | 2\n3 | 4", ["a", "b"], [("1", "2"), ("3", "4")]),
         ("before\ncap | 2 | $9\nbag | 1 | $3\nafter", ["", "", ""], [("cap", "2", "$9"), ("bag", "1", "$3")]),
         ("a | b\n1 | 2\na | b\n3 | 4", ["a", "b"], [("1", "2"), ("3", "4")]),  # cut, with its head said again
+        ("fee | 2025 | 2026\nadult | 9 | 11", ["fee", "2025", "2026"], [("adult", "9", "11")]),
+        ("Ana | 1999\nBo | 2001", ["", ""], [("Ana", "1999"), ("Bo", "2001")]),
     ],
 )
 def test_tables_are_read_with_their_heads(text: str, names: list[str], rows: list[tuple[str, ...]]) -> None:
     (table,) = tables_in(text)
     assert (table.names(), table.texts()) == (names, rows)
     assert all(text[cell.start :].startswith(cell.text) for row in table.rows for cell in row)
+
+
+@pytest.mark.parametrize(
+    ("text", "headed"),
+    [
+        ("fee | 2025 | 2026\nadult | 9 | 11\nend", "fee | 2025 | 2026\nadult: 2025 9; 2026 11\nend"),
+        ("a | b | c\nx | | 4\ny | 3 |\nend", "a | b | c\nx: c 4\ny: b 3\nend"),
+        ("cap | 2 | $9\nbag | 1 | $3", "cap | 2 | $9\nbag | 1 | $3"),
+        ("no table, a|b", "no table, a|b"),
+        ("", ""),
+    ],
+)
+def test_cells_are_read_with_the_names_of_their_columns(text: str, headed: str) -> None:
+    assert with_heads(text)[0] == headed
+
+
+@given(st.lists(st.text("ab 1|\n9", max_size=12), max_size=6).map("\n".join))
+def test_every_character_with_heads_knows_its_place(text: str) -> None:
+    headed, places = with_heads(text)
+    assert len(headed) == len(places)
+    assert all(text[at] == character for character, at in zip(headed, places, strict=True) if at >= 0)
 
 
 def test_two_runs_of_rows_are_two_tables_and_a_lone_row_is_one() -> None:

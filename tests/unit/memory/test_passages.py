@@ -5,11 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import io
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from email.message import EmailMessage
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -25,6 +26,14 @@ from hearth.memory.inquiry.reading.answer_reading import AnswerReader
 from hearth.memory.passages import document_text
 from hearth.memory.passages.document_text import UNREAD_PICTURES, text_of
 from hearth.memory.passages.passage_cutting import passages_of, sentences_of
+from hearth.memory.passages.passage_store import (
+    _STEP,
+    NewPassage,
+    PassageStore,
+    _coded,
+    _levels,
+    likenesses,
+)
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.protocols import CallContext, HomeAnswer
 from hearth.storage.database import Store
@@ -812,3 +821,54 @@ def test_an_answer_from_mails_names_them_by_their_senders_addresses(world: World
     own = replace(world.call(), memory=world.memory())
     assert find_answer("what is the wifi password", own) is not None
     assert own.whence == []
+
+
+FACTS = (
+    "The bins go out on Wednesday evening, the green one every other week, behind the hedge.",
+    "The piano is tuned in March and in October by Mr Orlov, who takes cash.",
+    "Granny's room is heated from six; turn the left knob, the right one is painted shut.",
+    "Eggs come from the Hills on Saturdays, leave the boxes on the wall for them.",
+    "The spare fuses are in the tin above the meter, the torch hangs beside it.",
+)
+
+
+def kept(store: Store, encoder: MiniLMEncoder, texts: Sequence[str]) -> PassageStore:
+    passages = PassageStore(store, encoder)
+    for k, text in enumerate(texts):
+        passages.put(str(k), "", [NewPassage(str(k), "note", "file", "", "", None, text)])
+    for _ in passages.embed():
+        pass
+    return passages
+
+
+def test_a_fact_among_many_lies_near_its_question(store: Store, encoder: MiniLMEncoder) -> None:
+    alone = {c.passage.record: c.cosine for c in kept(store, encoder, (FACTS[1], "x")).find("who tunes the piano")}
+    among = {
+        c.passage.record: c.cosine for c in kept(store, encoder, (" ".join(FACTS), "x")).find("who tunes the piano")
+    }
+    whole = float(encoder.encode([" ".join(FACTS)])[0] @ encoder.encode(["who tunes the piano"])[0])
+    assert whole < among["0"] < alone["0"]
+
+
+def test_likenesses_are_those_of_the_index(store: Store, encoder: MiniLMEncoder) -> None:
+    found = kept(store, encoder, (*FACTS, " ".join(FACTS))).find("where are the fuses")
+    said = likenesses("where are the fuses", [one.passage for one in found], encoder, encoder)
+    assert said == pytest.approx([one.cosine for one in found], abs=1e-6)
+
+
+def test_a_vector_of_two_bits_a_number_says_nearly_what_it_said(encoder: MiniLMEncoder) -> None:
+    vectors = encoder.encode(FACTS)
+    kept_as = _levels(np.frombuffer(b"".join(_coded(vectors)), np.uint8).reshape(len(FACTS), -1)) * _STEP
+    assert len(_coded(vectors)[0]) == 96
+    assert ((kept_as * vectors).sum(axis=1) > 0.85).all()
+    assert np.abs(kept_as @ vectors.T - vectors @ vectors.T).max() < 0.15
+
+
+def test_what_is_no_vector_says_nothing(store: Store, encoder: MiniLMEncoder) -> None:
+    passages = kept(store, encoder, FACTS)
+    with store.transaction() as cursor:
+        cursor.execute("UPDATE passage_vector SET vector = zeroblob(388) WHERE number = 1")
+    passages.reread()
+    found = {one.passage.number: one.cosine for one in passages.find("bins on Wednesday")}
+    assert found[1] == 0
+    assert any(found.values())

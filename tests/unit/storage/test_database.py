@@ -125,6 +125,20 @@ def test_events_and_reminders_that_were_read_before_count_as_files(home: Path) -
     assert found == ["file", "file", "message", "message", "file"]
 
 
+def test_vectors_of_passages_as_they_were_before_are_made_again(home: Path) -> None:
+    with contextlib.closing(sqlite3.connect(home / "hearth.db", isolation_level=None)) as connection:
+        migrate(connection, 18)
+        connection.execute("INSERT INTO passage_file (path, fingerprint) VALUES ('p', '')")
+        connection.execute(
+            "INSERT INTO passage (path, record, kind, source, title, person, at, text)"
+            " VALUES ('p', 'r', 'note', 'file', '', '', '', 'x')"
+        )
+        connection.execute("INSERT INTO passage_vector SELECT number, zeroblob(388) FROM passage")
+    with Store.open(home / "hearth.db") as store:
+        assert store.query("SELECT count(*) FROM passage")[0][0] == 1
+        assert store.query("SELECT count(*) FROM passage_vector")[0][0] == 0
+
+
 def test_demonstrations_of_earlier_versions_are_kept_and_salvaged(home: Path) -> None:
     path = home / "hearth.db"
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:

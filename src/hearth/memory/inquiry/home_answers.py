@@ -44,13 +44,14 @@ from hearth.memory.passages.document_text import reads_pictures
 from hearth.memory.passages.passage_store import Candidate, Passage, PassageStore
 from hearth.memory.search.terms import STOP_WORDS, telling_words
 from hearth.memory.search.time_mentions import times_named
+from hearth.models.encoder.question_encoder import questions_for
 from hearth.models.injection_classifier import Detector
 from hearth.protocols import CallContext, Encoder, HomeAnswer, Workspace
 from hearth.storage.database import Store
 from hearth.tools.memory import DOUBTED, LEAST_SURE
 
 Naming: TypeAlias = Literal["not", "partly", "wholly"]
-LEAST_NEAR = 0.08
+LEAST_NEAR = 0.05
 """Below this chance of what a passage says, its place is not worth a look."""
 _LEAST_ALONE = 0.5
 """Below this chance of what one passage says, two are joined."""
@@ -90,11 +91,18 @@ class HomeAnswers:
     """The owner's things as an answering machine; one for each process and home."""
 
     def __init__(self, store: Store, encoder: Encoder | None, reader: AnswerReader) -> None:
-        self.passages = PassageStore(store, encoder)
+        self._questions = questions_for(encoder, reader.cache_dir)
+        self.passages = PassageStore(store, encoder, self._questions)
         self._encoder = encoder
         self._reader = reader
         self._operations = AskedOperations(encoder)
         self._detector: Detector | None = None
+
+    def rest(self) -> None:
+        """Hand back the memory of what the first question opened; the next one opens it again."""
+        self._reader.rest()
+        if self._questions is not None:
+            self._questions.rest()
 
     # ── Reading the folder ────────────────────────────────────────────────────────────────────────────────
 
@@ -325,7 +333,7 @@ class HomeAnswers:
         name = name_described(question, call)
         readings = [one for one in self._readings(question, call) if not name or not _is_another_card(one, name)]
         best = readings[0] if readings else None
-        if (best is None or best.chance < least_chance()) and (matter := _DECIDED.match(question)) is not None:
+        if (best is None or best.chance < LEAST_SURE) and (matter := _DECIDED.match(question)) is not None:
             told = decision_of(matter["by"], matter["of"].strip(" ?."), self.passages, call, self._is_instruction)
             if told is not None:
                 return told

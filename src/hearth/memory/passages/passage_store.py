@@ -4,8 +4,8 @@ Everything here is read from the owner's folder and can be read again: a file th
 that is gone leaves no row, no word and no vector. What the owner had forgotten stays out by its keyed digest, although
 its file still holds it.
 
-Covered: words (BM25) and meaning (8-bit vectors, compared exactly) side by side; a passage without a vector is found by
-its words.
+Covered: words (BM25) and meaning (vectors of a passage and of its windows, 2 bits a number, compared exactly) side by
+side; a passage without a vector is found by its words.
 Not covered: which of the passages found answers (`answer_reading`), languages without spaces.
 """
 
@@ -13,15 +13,17 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import itertools
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.memory.search.memory_index import DIM, FloatArray, packed
+from hearth.memory.passages.passage_cutting import passages_of
+from hearth.memory.search.memory_index import DIM, FloatArray
 from hearth.memory.search.terms import STOP_WORDS, telling_words
 from hearth.memory.search.word_forms import forms_of, in_single_words
 from hearth.protocols import Encoder
@@ -32,6 +34,17 @@ N_BY_WORDS, N_BY_MEANING = 40, 24
 N_BESIDE = 4
 """Passages of other kinds that are found by words however many mails hold more of them."""
 EMBED_BATCH = 32
+N_NEAR = 200
+"""Passages whose windows are compared, those that are nearest as a whole."""
+WINDOW_CHARACTERS = 150
+"""Length of a window: a passage of many facts lies near no question, but the sentence does that answers it."""
+_LEVELS = np.array([-10, -3, 3, 10], np.int8)
+_STEP = 0.151 / DIM**0.5
+"""A number of a unit vector is one of four levels, times this: the best four for a normal distribution (Max 1960)."""
+_BETWEEN = np.array([-0.9816, 0.0, 0.9816]) / DIM**0.5
+_CODE_BYTES = DIM // 4
+_BYTE_LEVELS = _LEVELS[(np.arange(256)[:, None] >> np.array([0, 2, 4, 6])) & 3]
+"""The four levels that each byte holds, shape [256, 4]."""
 _MOST_ASKED_WORDS = 24
 _WORD = re.compile(r"\w+")
 _WEIGHTS = "6.0, 4.0, 1.0"
@@ -76,16 +89,23 @@ class Candidate:
     words: float
     """BM25, at least 0; 0: it shares no word."""
     cosine: float
-    """Likeness of meaning, in [-1, 1]; 0 without a vector."""
+    """Likeness of meaning, of the passage and of its best window in the mean, in [-1, 1]; 0 without a vector."""
 
 
 class PassageStore:
     """The passages in the home's database."""
 
-    def __init__(self, store: Store, encoder: Encoder | None) -> None:
+    def __init__(self, store: Store, encoder: Encoder | None, questions: Encoder | None = None) -> None:
+        """Open the passages.
+
+        Args:
+            encoder: Of passages; None: they are found by words alone.
+            questions: Of questions, into the same space; None: as passages.
+        """
         self._store = store
         self.encoder = encoder
-        self._matrix: tuple[NDArray[np.int64], NDArray[np.int8], FloatArray] | None = None
+        self._questions = questions or encoder
+        self._vectors: _Vectors | None = None
 
     # ── Keeping ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -121,17 +141,17 @@ class PassageStore:
                         *(moment_text(one.at) if one.at is not None else "", _plain(one.text)),
                     ),
                 )
-        self._matrix = None
+        self._vectors = None
 
     def drop(self, paths: Iterable[str]) -> None:
         """Remove everything of files that are gone. Raises: StoreError."""
         with self._store.transaction(is_synced=False) as cursor:
             cursor.executemany("DELETE FROM passage_file WHERE path = ?", [(path,) for path in paths])
-        self._matrix = None
+        self._vectors = None
 
     def reread(self) -> None:
         """Let go of what is held in RAM: the store was changed beside, by forgetting."""
-        self._matrix = None
+        self._vectors = None
 
     def embed(self, limit: int | None = None, first: Sequence[int] = ()) -> Iterator[int]:
         """Give passages their vectors; yield how many are done. If stopped anywhere, finished work is kept.
@@ -153,13 +173,13 @@ class PassageStore:
             if not rows and not some:
                 return
             if rows:
-                vectors = self.encoder.encode([_passage(row).read for row in rows])
+                vectors = _vectors_of([_passage(row) for row in rows], self.encoder)
                 with self._store.transaction(is_synced=False) as cursor:
                     cursor.executemany(
                         "INSERT OR IGNORE INTO passage_vector SELECT number, ? FROM passage WHERE number = ?",
-                        [(_small(vector), row["number"]) for vector, row in zip(vectors, rows, strict=True)],
+                        [(vector, row["number"]) for vector, row in zip(vectors, rows, strict=True)],
                     )
-                self._matrix = None
+                self._vectors = None
             n_done += EMBED_BATCH if some else len(rows)
             yield n_done
 
@@ -171,8 +191,8 @@ class PassageStore:
         words = self._by_words(asked) if asked else {}
         for _ in self.embed(0, list(words)):
             pass
-        vector = self.encoder.encode([question])[0] if self.encoder is not None else None
-        cosines = self._cosines(vector)
+        vector = self._questions.encode([question])[0] if self._questions is not None else None
+        cosines = self._cosines(vector, words)
         near = sorted(cosines, key=lambda number: -cosines[number])[:N_BY_MEANING] if len(cosines) else []
         rows = self._rows(dict.fromkeys([*words, *near]))
         if len(words) == N_BY_WORDS and sum(row["kind"] != "mail" for row in rows if row["number"] in words) < N_BESIDE:
@@ -229,24 +249,50 @@ class PassageStore:
         )
         return {row[0]: max(0.0, row[1]) for row in rows}
 
-    def _cosines(self, vector: FloatArray | None) -> dict[int, float]:
+    def _cosines(self, vector: FloatArray | None, beside: Collection[int]) -> dict[int, float]:
+        """Return the likeness of the passages that are nearest as a whole, and of those `beside` them."""
         if vector is None:
             return {}
-        if self._matrix is None:
+        if self._vectors is None:
             rows = self._store.query("SELECT number, vector FROM passage_vector ORDER BY number")
-            raw = np.frombuffer(b"".join(row[1] for row in rows), np.uint8).reshape(len(rows), -1) if rows else None
-            if raw is None:
-                return {}
-            scales = np.ascontiguousarray(raw[:, :4]).view(np.float32)[:, 0]
-            self._matrix = (
-                np.fromiter((row[0] for row in rows), np.int64, len(rows)),
-                np.ascontiguousarray(raw[:, 4:]).view(np.int8),
-                np.where(np.isfinite(scales), scales, 0).astype(np.float32),
-            )
-        numbers, codes, scales = self._matrix
-        likeness = (codes @ vector.astype(np.float32)) * scales
-        best = np.argpartition(-likeness, min(N_BY_MEANING * 4, len(likeness) - 1))[: N_BY_MEANING * 4]
-        return {int(numbers[k]): float(likeness[k]) for k in best}
+            self._vectors = _Vectors.of([(row[0], row[1]) for row in rows if len(row[1]) % _CODE_BYTES == 0])
+        return self._vectors.likenesses(vector, beside)
+
+
+@dataclass(frozen=True, slots=True)
+class _Vectors:
+    """The vectors of all passages, in RAM."""
+
+    numbers: NDArray[np.int64]
+    """Of the passages, ascending, shape [n]."""
+    wholes: NDArray[np.int8]
+    """The levels of each passage, shape [n, DIM]."""
+    codes: NDArray[np.uint8]
+    """Of each passage and then of its windows, shape [m, DIM / 4]."""
+    firsts: NDArray[np.int64]
+    """Where in `codes` each passage begins, and last where they end, shape [n + 1]."""
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[int, bytes]]) -> _Vectors:
+        """Lay out what is kept: numbers ascending, with their vectors."""
+        codes = np.frombuffer(b"".join(row[1] for row in rows), np.uint8).reshape(-1, _CODE_BYTES)
+        firsts = np.cumsum([0, *(len(row[1]) // _CODE_BYTES for row in rows)])
+        return cls(np.array([row[0] for row in rows], np.int64), _levels(codes[firsts[:-1]]), codes, firsts)
+
+    def likenesses(self, vector: FloatArray, beside: Collection[int]) -> dict[int, float]:
+        """Return the likeness to a unit vector of the nearest passages and of those `beside` them, by their numbers."""
+        if not len(self.numbers):
+            return {}
+        asked = vector.astype(np.float32) * np.float32(_STEP)
+        nearest = np.argpartition(-(self.wholes @ asked), min(N_NEAR, len(self.numbers) - 1))[:N_NEAR]
+        places = np.union1d(nearest, np.flatnonzero(np.isin(self.numbers, list(beside))))
+        codes = [self.codes[self.firsts[k] : self.firsts[k + 1]] for k in places]
+        likeness = _levels(np.concatenate(codes)) @ asked
+        ends = np.cumsum([len(some) for some in codes])[:-1]
+        return {
+            int(self.numbers[k]): float(own[0] + own[len(own) > 1 :].max()) / 2
+            for k, own in zip(places, np.split(likeness, ends), strict=True)
+        }
 
 
 def salt_of(store: Store) -> bytes:
@@ -261,9 +307,38 @@ def digest_of(salt: bytes, text: str) -> bytes:
     return hashlib.blake2b(plain, key=salt, digest_size=16).digest()
 
 
-def _small(vector: FloatArray) -> bytes:
-    """Pack a unit vector in 388 bytes: its scale and 384 integers."""
-    return packed(vector)[: 4 + DIM]
+def likenesses(question: str, passages: Sequence[Passage], encoder: Encoder, questions: Encoder) -> list[float]:
+    """Return the likeness of passages to a question as `PassageStore.find` computes it."""
+    kept = _Vectors.of(list(enumerate(_vectors_of(passages, encoder))))
+    found = kept.likenesses(questions.encode([question])[0], range(len(passages)))
+    return [found[k] for k in range(len(passages))]
+
+
+def _vectors_of(passages: Sequence[Passage], encoder: Encoder) -> list[bytes]:
+    """Return the packed vectors of each passage: of the whole, then of its windows."""
+    texts = [_texts_of(passage) for passage in passages]
+    codes = iter(_coded(encoder.encode([text for some in texts for text in some])))
+    return [b"".join(itertools.islice(codes, len(some))) for some in texts]
+
+
+def _texts_of(passage: Passage) -> list[str]:
+    """Return what of a passage has a vector: the whole, and its windows with its title where it has several."""
+    lead = passage.read[: len(passage.read) - len(passage.text)]
+    windows = [passage.text[cut.start : cut.end] for cut in passages_of(passage.text, WINDOW_CHARACTERS)]
+    return [passage.read, *(lead + window for window in windows if len(windows) > 1)]
+
+
+def _coded(vectors: FloatArray) -> list[bytes]:
+    """Pack unit vectors in 96 bytes each: 2 bits a number."""
+    levels = np.searchsorted(_BETWEEN, vectors).astype(np.uint8).reshape(len(vectors), _CODE_BYTES, 4)
+    codes = (levels << np.array([0, 2, 4, 6], np.uint8)).sum(axis=2, dtype=np.uint8)
+    return [code.tobytes() for code in codes]
+
+
+def _levels(codes: NDArray[np.uint8]) -> NDArray[np.int8]:
+    """Unpack what `_coded` packed, shape [n, DIM]."""
+    levels: NDArray[np.int8] = _BYTE_LEVELS[codes].reshape(len(codes), DIM)
+    return levels
 
 
 def _match(question: str, join: str = " OR ") -> str:

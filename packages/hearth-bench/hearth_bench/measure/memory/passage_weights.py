@@ -5,6 +5,9 @@ ever learnt) are asked of their own document, and of all these documents togethe
 (`answer_reading.SIGNS`), and whether it answers: its words have half of SQuAD's F1 with a right answer and it stands in
 the right document; for yes or no, that it is of the right document. A logistic regression with a ridge gives the
 weights; the least chance is the one at which the share `MOST_REFUSED` of the answerable questions is refused.
+
+Before, the order in which passages are read is fitted on the questions over pieces of homes: a softmax over all that
+were found, of which the one that answers is to come first (`answer_reading.ORDER_SIGNS`).
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import argparse
 import hashlib
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +24,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.config import cache_folder
-from hearth.memory.inquiry.reading.answer_reading import READER_FILE, SIGNS, AnswerReader, Reading, read_passages
+from hearth.memory.inquiry.reading.answer_reading import (
+    ORDER_SIGNS,
+    READER_FILE,
+    SIGNS,
+    AnswerReader,
+    Reading,
+    order_signs,
+    read_passages,
+)
+from hearth.memory.passages.passage_store import PassageStore
+from hearth.memory.search.fitted import fitted
+from hearth.models.encoder.question_encoder import QuestionEncoder
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.storage.database import Store
 from hearth_bench.measure.result_file import ROOT
@@ -34,8 +48,6 @@ HOMES = ROOT / "training/home_passages.jsonl"
 MOST_REFUSED = 0.25
 """Share of the answerable questions that are refused. Below `tools.memory.LEAST_SURE` an answer is told with doubt."""
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.3)
-RETRIEVAL = {"words": 1.0, "cosine": 1.0, "covered": 1.5}
-"""Weights of the order in which passages are read, set once."""
 N_QUESTIONS, N_HOME_QUESTIONS = 1200, 2_400
 KINDS = ("extractive", "abstain", "yesno")
 SEED = 1
@@ -67,19 +79,23 @@ def main() -> None:
     of_homes = drawn([one for piece in pieces for one in questions_of(piece)], given.home_questions, SEED)
     questions = drawn(tuned, given.questions, SEED) + of_homes
     encoder, reader = MiniLMEncoder.open(), AnswerReader(cache_folder())
+    of_questions = QuestionEncoder(cache_folder())
     own: list[Looked] = []
     whole: list[Looked] = []
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "a.db") as store:
-        passages = document_store(questions, store, encoder)
+        passages = document_store(questions, store, encoder, of_questions)
+        order = _order_fitted([_in_order(one, passages) for one in of_homes if one.kind != "abstain"])
+        _write({**json.loads(WEIGHTS.read_text()), "retrieval": dict(zip(ORDER_SIGNS, order, strict=True))})
+        fitted.cache_clear()
         for one in questions:
-            own.append(_looked(one, read_passages(one.question, own_candidates(one, encoder), reader)))
+            own.append(_looked(one, read_passages(one.question, own_candidates(one, encoder, of_questions), reader)))
             whole.append(_looked(one, read_passages(one.question, passages.find(one.question), reader)))
     some = [one for one in (*own, *whole) if len(one.signs)]
     target = np.concatenate([one.is_right for one in some]).astype(np.float64)
     weights = _fitted(np.vstack([one.signs for one in some]), target)
     least = float(np.quantile(_best(_answerable(whole), weights), MOST_REFUSED))
     document = {
-        "retrieval": RETRIEVAL,
+        "retrieval": dict(zip(ORDER_SIGNS, order, strict=True)),
         "answers": {name: round(float(weight), 4) for name, weight in zip(SIGNS, weights, strict=True)},
         "least_chance": round(least, 4),
         "fitted_on": f"{len(questions)} questions over documents kept for tuning and {len(pieces)} pieces of homes "
@@ -89,8 +105,46 @@ def main() -> None:
         "reader": READER_FILE,
         "data_sha256": hashlib.sha256(given.data.read_bytes()).hexdigest(),
     }
-    WEIGHTS.write_text(json.dumps(document, indent=1) + "\n")
+    _write(document)
     print(json.dumps(document, indent=1))
+
+
+def _write(document: Mapping[str, object]) -> None:
+    WEIGHTS.write_text(json.dumps(document, indent=1) + "\n")
+
+
+def _in_order(one: DocumentQuestion, passages: PassageStore) -> tuple[Floats, int | None]:
+    """Return the signs of the passages that are found for a question, shape [n, signs], and the place of the first that
+    answers it; None: none was found."""
+    found = passages.find(one.question)
+    answers = [
+        candidate.passage.record == record_of(one) and any(a.text in candidate.passage.text for a in one.answers)
+        for candidate in found
+    ]
+    return np.array(order_signs(one.question, found)), answers.index(True) if any(answers) else None
+
+
+def _order_fitted(some: Sequence[tuple[Floats, int | None]]) -> list[float]:
+    """Fit a softmax over what is found for each question (Newton's method, its steps halved where they go too far)."""
+    asked = [(signs, place) for signs, place in some if place is not None]
+
+    def loss(weights: Floats) -> float:
+        scores = [signs @ weights for signs, _ in asked]
+        return sum(float(np.logaddexp.reduce(one) - one[place]) for one, (_, place) in zip(scores, asked, strict=True))
+
+    weights: Floats = np.zeros(len(ORDER_SIGNS))
+    for _ in range(30):
+        slope, curvature = np.zeros_like(weights), 1e-6 * np.eye(len(weights))
+        for signs, place in asked:
+            chances = np.exp(signs @ weights - np.logaddexp.reduce(signs @ weights))
+            mean = chances @ signs
+            slope += mean - signs[place]
+            curvature += (signs * chances[:, None]).T @ signs - np.outer(mean, mean)
+        step, before = np.linalg.solve(curvature, slope), loss(weights)
+        while loss(weights - step) > before and np.abs(step).max() > 1e-6:
+            step /= 2
+        weights = weights - step
+    return [round(float(weight), 3) for weight in weights]
 
 
 def _looked(one: DocumentQuestion, readings: Sequence[Reading]) -> Looked:

@@ -36,7 +36,8 @@ from hearth.memory.inquiry.reading.answer_reading import (
     read_passages,
 )
 from hearth.memory.passages.passage_cutting import SENTENCE, passages_of
-from hearth.memory.passages.passage_store import Candidate, NewPassage, Passage, PassageStore
+from hearth.memory.passages.passage_store import Candidate, NewPassage, Passage, PassageStore, likenesses
+from hearth.models.encoder.question_encoder import questions_for
 from hearth.protocols import Encoder
 from hearth.storage.database import Store
 from hearth_bench.suites.reading.question_file import DocumentQuestion
@@ -67,9 +68,11 @@ class Asked:
     ms: float
 
 
-def document_store(questions: Iterable[DocumentQuestion], store: Store, encoder: Encoder) -> PassageStore:
+def document_store(
+    questions: Iterable[DocumentQuestion], store: Store, encoder: Encoder, of_questions: Encoder
+) -> PassageStore:
     """Keep every document of the questions as passages, once; a record's id is its document's hash."""
-    passages = PassageStore(store, encoder)
+    passages = PassageStore(store, encoder, of_questions)
     kept: set[str] = set()
     for one in questions:
         record = record_of(one)
@@ -98,17 +101,17 @@ def _new(one: DocumentQuestion, record: str, text: str) -> NewPassage:
     return NewPassage(record, "document", "file", one.context_title, "", None, text)
 
 
-def own_candidates(one: DocumentQuestion, encoder: Encoder) -> list[Candidate]:
+def own_candidates(one: DocumentQuestion, encoder: Encoder, of_questions: Encoder) -> list[Candidate]:
     """Return the passages of a question's own document, scored by shared words and meaning."""
     texts = cut_texts(one.context)
     found = [
         Passage(record_of(one), "document", "file", one.context_title, "", None, text, k, "")
         for k, text in enumerate(texts)
     ]
-    vectors = encoder.encode([one.question, *(passage.read for passage in found)])
+    near = likenesses(one.question, found, encoder, of_questions)
     return [
-        Candidate(passage, covered(one.question, passage.read), float(vector @ vectors[0]))
-        for passage, vector in zip(found, vectors[1:], strict=True)
+        Candidate(passage, covered(one.question, passage.read), likeness)
+        for passage, likeness in zip(found, near, strict=True)
     ]
 
 
@@ -139,12 +142,13 @@ def measure_reading(
         is_whole: Ask each also of all documents together.
     """
     asked: list[Asked] = []
+    of_questions = questions_for(encoder) or encoder
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "a.db") as store:
-        passages = document_store(questions, store, encoder) if is_whole else None
+        passages = document_store(questions, store, encoder, of_questions) if is_whole else None
         answered = [one for one in questions if one.kind != "abstractive"]
         with progress.stage("asking questions", len(answered)) as asked_one:
             for one in answered:
-                asked.append(_ask(one, passages, encoder, reader))
+                asked.append(_ask(one, own_candidates(one, encoder, of_questions), passages, reader))
                 asked_one(1)
     document: dict[str, object] = {**_figures(asked, lambda one: one.given)}
     if is_whole:
@@ -163,8 +167,7 @@ def measure_reading(
     return document
 
 
-def _ask(one: DocumentQuestion, passages: PassageStore | None, encoder: Encoder, reader: AnswerReader) -> Asked:
-    own = own_candidates(one, encoder)
+def _ask(one: DocumentQuestion, own: Sequence[Candidate], passages: PassageStore | None, reader: AnswerReader) -> Asked:
     given = said_of(one, read_passages(one.question, own, reader))
     if passages is None:
         return Asked(one, given, None, None, _floors(one, own), 0.0)

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hearth import patterns as re
 from hearth.language.text.tokens import word_set
@@ -25,7 +26,7 @@ from hearth.memory.inquiry.reading.answer_subjects import asks_who, is_pronoun, 
 from hearth.memory.inquiry.reading.value_owners import NOBODY, People, is_without, lines_of_others, worded_for
 from hearth.memory.passages.passage_cutting import SENTENCE, sentence_at, unwrapped
 from hearth.memory.passages.passage_store import Candidate, Passage
-from hearth.memory.passages.text_tables import tables_in
+from hearth.memory.passages.text_tables import tables_in, with_heads
 from hearth.memory.search.fitted import fitted
 from hearth.memory.search.terms import telling_words
 from hearth.memory.search.word_forms import key_of, key_set, keys_of
@@ -34,13 +35,15 @@ from hearth.models.span_extractor import ABSENT, NO, SPAN, YES, Answer, Form, Qu
 from hearth.tools.memory import DOUBTED
 
 READER_FILE = "answer_reader.npz"
-N_READ = 6
+N_READ = 8
 """Most passages that are read for one question; some 20 ms each."""
 N_BESIDE_MAILS = 2
 """Most passages of other kinds that are read beside mails alone."""
 N_MOST_TOKENS = 40
 SIGNS = ("bias", "margin", "span", "spread", "covered", "sentence", "unnamed", "cosine", "words", "lead")
 """What is weighed: see `_signs`."""
+ORDER_SIGNS = ("words", "cosine", "covered")
+"""By what passages are ordered before they are read: see `order_signs`."""
 MOST_UNNAMED = 3
 LEAST_SURE_YES = 0.95
 """From this probability on yes or no is said, where the reader has it of the passage and of the told sentence alone."""
@@ -320,19 +323,32 @@ class AnswerReader:
     """The shipped reader of answers; opened at first use."""
 
     def __init__(self, cache_dir: Path | None = None) -> None:
-        self._cache_dir = cache_dir
+        self.cache_dir = cache_dir
         self._reader: SpanReader | None = None
 
     def read(self, question: str, text: str) -> Answer:
-        """Ask the question of a text. Raises: ConfigError, MissingExtraError: The reader cannot be opened."""
+        """Ask the question of a text, whose tables are read with the names of their columns beside each cell.
+
+        Raises: ConfigError, MissingExtraError: The reader cannot be opened.
+        """
         if self._reader is None:
             with as_file(files("hearth.data") / READER_FILE) as path:
-                self._reader = SpanReader.open(path, self._cache_dir)
-        return self._reader.read(Form("answer", (Question(question),)), text).answers[0]
+                self._reader = SpanReader.open(path, self.cache_dir)
+        headed, places = with_heads(text)
+        said = self._reader.read(Form("answer", (Question(question),)), headed).answers[0]
+        return _told_of(said, places) if len(headed) != len(text) else said
 
     def rest(self) -> None:
         """Hand its memory back; the next question opens it again."""
         self._reader = None
+
+
+def _told_of(said: Answer, places: NDArray[np.int32]) -> Answer:
+    """Return what is said of a text as it was, by the places of its characters: words that were added are no answer."""
+    first, last = places[said.spans[:, 0]], places[said.spans[:, 1] - 1]
+    is_told = (first >= 0) & (last >= 0)
+    spans = np.stack([first, last + 1], axis=1)[is_told]
+    return replace(said, start=said.start[is_told], end=said.end[is_told], spans=spans)
 
 
 def asks_deed(question: str) -> bool:
@@ -501,15 +517,21 @@ def _nearest_sentence(question: str, passage: Passage, start: int) -> int:
 
 
 def ranked(question: str, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Order passages by their words and meaning together, and by the share of the question's words that they hold."""
-    weights = fitted("passage_weights")["retrieval"]
+    """Order passages by how likely they are to answer, by weights fitted on questions over pieces of homes."""
+    weights = [float(fitted("passage_weights")["retrieval"][name]) for name in ORDER_SIGNS]
+    scores = [
+        sum(weight * sign for weight, sign in zip(weights, signs, strict=True))
+        for signs in order_signs(question, candidates)
+    ]
+    order = sorted(range(len(candidates)), key=lambda k: (-scores[k], candidates[k].passage.number))
+    return [candidates[k] for k in order]
+
+
+def order_signs(question: str, candidates: Sequence[Candidate]) -> list[tuple[float, float, float]]:
+    """Return by what passages are ordered (`ORDER_SIGNS`): their words against the best found, their likeness of
+    meaning, the share of the question's words that they hold."""
     most = max((one.words for one in candidates), default=0.0) or 1.0
-
-    def score(one: Candidate) -> float:
-        signs = {"words": one.words / most, "cosine": one.cosine, "covered": covered(question, one.passage.read)}
-        return sum(float(weights[name]) * sign for name, sign in signs.items())
-
-    return sorted(candidates, key=lambda one: (-score(one), one.passage.number))
+    return [(one.words / most, one.cosine, covered(question, one.passage.read)) for one in candidates]
 
 
 def covered(question: str, text: str) -> float:
