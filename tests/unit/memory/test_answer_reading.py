@@ -6,6 +6,7 @@ import pytest
 
 from hearth.memory.inquiry.reading.answer_reading import (
     SIGNS,
+    AnswerReader,
     asks_yes_or_no,
     chance_of,
     lacks_kind,
@@ -173,3 +174,20 @@ def test_a_mails_greeting_of_the_owner_is_no_line_of_theirs() -> None:
     assert worded_for("who has my tent", greeted, PEOPLE) == "who has my tent"
     listed = note("Tilda: tent 2\nOskar: tent 3")
     assert worded_for("which is my tent", listed, PEOPLE) == "which is Tilda's tent"
+
+
+TEAMS = "team | played | won | lost | drawn | for | against | points\n" + "\n".join(
+    f"Team {name} | 18 | {n} | {18 - n} | 0 | {30 + n} | {40 - n} | {3 * n}"
+    for n, name in enumerate(["Ash", "Bay", "Cob", "Dot", "Elm", "Fig", "Gum", "Hay", "Ivy", "Jay", "Kit", "Low", "Nut", "Oak", "Rye", "Tea", "Yew", "Zed"])
+)
+
+
+@pytest.mark.parametrize(
+    "text", ["Name | St\nAna | 9\nBen       | 12\nCleo | 7", TEAMS, "fee | adult | child\nswim | 9 | 4\ngym | 12 | 6"]
+)
+def test_words_of_a_table_are_those_of_its_text(text: str) -> None:
+    said = AnswerReader().read("who is last", text)
+    words = [text[first:last] for first, last in said.spans]
+    assert all(word == word.strip() and word for word in words)
+    assert said.spans[-1, 1] == len(text.rstrip())
+    assert len(said.start) == len(said.end) == len(words)

@@ -175,6 +175,7 @@ def test_an_events_beginning_is_not_told_for_sure_as_when_to_be_there(ask: Ask) 
         ("a | b\n1 | 2\na | b\n3 | 4", ["a", "b"], [("1", "2"), ("3", "4")]),  # cut, with its head said again
         ("fee | 2025 | 2026\nadult | 9 | 11", ["fee", "2025", "2026"], [("adult", "9", "11")]),
         ("Ana | 1999\nBo | 2001", ["", ""], [("Ana", "1999"), ("Bo", "2001")]),
+        ("Rent | 2000\nGas | 80", ["", ""], [("Rent", "2000"), ("Gas", "80")]),
     ],
 )
 def test_tables_are_read_with_their_heads(text: str, names: list[str], rows: list[tuple[str, ...]]) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import io
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from email.message import EmailMessage
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from PIL import Image
 
 from hearth.errors import Unreadable
@@ -872,3 +873,40 @@ def test_what_is_no_vector_says_nothing(store: Store, encoder: MiniLMEncoder) ->
     found = {one.passage.number: one.cosine for one in passages.find("bins on Wednesday")}
     assert found[1] == 0
     assert any(found.values())
+
+
+def test_a_note_beside_many_mails_has_its_likeness(store: Store, encoder: MiniLMEncoder) -> None:
+    passages = PassageStore(store, encoder)
+    for k in range(60):
+        one = NewPassage(f"m{k}", "mail", "message", "Boiler code", "Eve", None, f"boiler code boiler code {k}")
+        passages.put(f"mail/{k}", "", [one])
+    passages.put("notes/a", "", [NewPassage("a", "note", "file", "", "", None, "The boiler is set to four.")])
+    (note,) = [one for one in passages.find("boiler code") if one.passage.kind == "note"]
+    assert note.cosine > 0.2
+
+
+class Interrupted:
+    """Encodes while the file is read anew: its passage's number goes to other words."""
+
+    dim = 384
+
+    def __init__(self, encoder: MiniLMEncoder) -> None:
+        self.encoder = encoder
+        self.meanwhile: Callable[[], None] = lambda: None
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.meanwhile()
+        return self.encoder.encode(texts)
+
+
+def test_no_vector_of_what_was_replaced_is_kept(store: Store, encoder: MiniLMEncoder) -> None:
+    slow = Interrupted(encoder)
+    passages = PassageStore(store, slow)
+
+    def put(text: str) -> None:
+        passages.put("notes/a", "", [NewPassage("a", "note", "file", "", "", None, text)])
+
+    put("the secret of the cellar")
+    slow.meanwhile = lambda: put("about the garden")
+    next(passages.embed())
+    assert not store.query("SELECT 1 FROM passage_vector")

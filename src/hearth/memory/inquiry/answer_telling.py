@@ -62,8 +62,8 @@ _LEAST_SPOKEN = 0.5
 _LEAST_FIRST = 0.15
 """From this chance on what is the owner's own is told, with doubt, before a stranger's that speaks of as good as the
 same."""
-_LEAST_OWN = 0.03
-"""From this chance on what is the owner's own makes a stranger's answer doubtful."""
+LEAST_BESIDE = 0.03
+"""From this chance on what is the owner's own makes a stranger's answer doubtful, and may be told beside it."""
 _NOW = re.compile(r"\A(?:now|currently) (?=\S)", re.IGNORECASE)
 _LEANS = 5
 """A sentence of so few words is told with the one before."""
@@ -133,7 +133,7 @@ def _own_beside(question: str, best: Reading, readings: Sequence[Reading]) -> li
         if best.is_strangers
         and not one.is_strangers
         and one.text
-        and one.chance >= _LEAST_OWN
+        and one.chance >= LEAST_BESIDE
         and covered(question, one.candidate.passage.read) > 0
     ]
 

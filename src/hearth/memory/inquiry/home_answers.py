@@ -26,7 +26,15 @@ from hearth.language.text.tokens import word_set
 from hearth.memory.inquiry.amounts.amount_changes import changed_by
 from hearth.memory.inquiry.amounts.joint_amounts import joint_answer, share_answer, share_asked
 from hearth.memory.inquiry.amounts.table_counts import counted
-from hearth.memory.inquiry.answer_telling import SAID_ABOUT, answer_of, beside_card, own_first, sentence_of, witness_of
+from hearth.memory.inquiry.answer_telling import (
+    LEAST_BESIDE,
+    SAID_ABOUT,
+    answer_of,
+    beside_card,
+    own_first,
+    sentence_of,
+    witness_of,
+)
 from hearth.memory.inquiry.asked_operations import LEAST_TAKEN, OF_ROWS, AskedOperations, Understood
 from hearth.memory.inquiry.awaited_mails import answer_from_letters
 from hearth.memory.inquiry.date_answers import answer_from_dates, asked_of_dates
@@ -391,7 +399,7 @@ class HomeAnswers:
             for one in readings
             if not sentence_of(one).endswith("?")
             and (
-                one.chance < least_chance()
+                one.chance < LEAST_BESIDE
                 or one.candidate.passage.kind not in _BY_STRANGERS
                 or not self._is_instruction(one.candidate.passage.text)
             )
@@ -399,7 +407,7 @@ class HomeAnswers:
 
     def _is_order(self, one: Reading) -> bool:
         """Return whether a stranger's answer stands in an order: to the assistant, or to say something."""
-        if not one.is_strangers or one.chance < least_chance():
+        if not one.is_strangers or one.chance < LEAST_BESIDE:
             return False
         sentence = sentence_of(one)
         return is_order_to_say(sentence) or self._instruction_score(sentence) > LEAST_ORDER

@@ -176,8 +176,13 @@ class PassageStore:
                 vectors = _vectors_of([_passage(row) for row in rows], self.encoder)
                 with self._store.transaction(is_synced=False) as cursor:
                     cursor.executemany(
-                        "INSERT OR IGNORE INTO passage_vector SELECT number, ? FROM passage WHERE number = ?",
-                        [(vector, row["number"]) for vector, row in zip(vectors, rows, strict=True)],
+                        # A file that was read anew meanwhile may have given its number to other words.
+                        "INSERT OR IGNORE INTO passage_vector SELECT number, ? FROM passage"
+                        " WHERE number = ? AND title = ? AND person = ? AND text = ?",
+                        [
+                            (vector, row["number"], row["title"], row["person"], row["text"])
+                            for vector, row in zip(vectors, rows, strict=True)
+                        ],
                     )
                 self._vectors = None
             n_done += EMBED_BATCH if some else len(rows)
@@ -189,17 +194,16 @@ class PassageStore:
         """Find the passages that share words with a question or come near its meaning, in no order."""
         asked = _match(question)
         words = self._by_words(asked) if asked else {}
+        if len(words) == N_BY_WORDS and sum(row["kind"] != "mail" for row in self._rows(words)) < N_BESIDE:
+            # The plus sign has each row found checked, instead of the words looked up once more for each row.
+            beside = "AND +rowid IN (SELECT number FROM passage WHERE kind <> 'mail')"
+            words |= self._by_words(asked, N_BESIDE, beside)
         for _ in self.embed(0, list(words)):
             pass
         vector = self._questions.encode([question])[0] if self._questions is not None else None
         cosines = self._cosines(vector, words)
         near = sorted(cosines, key=lambda number: -cosines[number])[:N_BY_MEANING] if len(cosines) else []
         rows = self._rows(dict.fromkeys([*words, *near]))
-        if len(words) == N_BY_WORDS and sum(row["kind"] != "mail" for row in rows if row["number"] in words) < N_BESIDE:
-            # The plus sign has each row found checked, instead of the words looked up once more for each row.
-            beside = "AND +rowid IN (SELECT number FROM passage WHERE kind <> 'mail')"
-            words |= self._by_words(asked, N_BESIDE, beside)
-            rows = self._rows(dict.fromkeys([*words, *near]))
         return [
             Candidate(_passage(row), words.get(row["number"], 0.0), cosines.get(row["number"], 0.0))
             for row in rows
@@ -253,10 +257,12 @@ class PassageStore:
         """Return the likeness of the passages that are nearest as a whole, and of those `beside` them."""
         if vector is None:
             return {}
-        if self._vectors is None:
+        vectors = self._vectors
+        if vectors is None:
             rows = self._store.query("SELECT number, vector FROM passage_vector ORDER BY number")
-            self._vectors = _Vectors.of([(row[0], row[1]) for row in rows if len(row[1]) % _CODE_BYTES == 0])
-        return self._vectors.likenesses(vector, beside)
+            kept = [(row[0], row[1]) for row in rows if row[1] and len(row[1]) % _CODE_BYTES == 0]
+            vectors = self._vectors = _Vectors.of(kept)
+        return vectors.likenesses(vector, beside)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 and lists of names with a value each.
 
 The first row is the head where it says what the columns are: no cell of it is a number, an amount or a date, but for
-years above a column that holds other things. Rows with another number of cells end a table.
+years beside each other above columns that hold other things. Rows with another number of cells end a table.
 
 Not covered: cells that span columns, heads of two rows.
 """
@@ -62,7 +62,7 @@ def tables_in(text: str) -> list[Table]:
     """Find the tables of a text, in order; a head that is repeated, where a table was cut, is one."""
     found = []
     for rows in _runs(text):
-        is_headed = len(rows) > 1 and all(_is_name(cell.text, column) for cell, *column in zip(*rows, strict=True))
+        is_headed = len(rows) > 1 and _is_head(rows)
         head = rows[0] if is_headed else tuple(Cell("", cell.start) for cell in rows[0])
         said = [cell.text for cell in head]
         body = tuple(row for row in rows[is_headed:] if [cell.text for cell in row] != said)
@@ -95,11 +95,14 @@ def with_heads(text: str) -> tuple[str, NDArray[np.int32]]:
     return "".join(said for said, _ in parts), np.concatenate(places).astype(np.int32)
 
 
-def _is_name(cell: str, below: Sequence[Cell]) -> bool:
-    """Return whether a cell says what the cells below it are, and is no such thing itself."""
-    if _YEAR.fullmatch(cell):
-        return not any(_YEAR.fullmatch(one.text) for one in below)
-    return not _VALUE.fullmatch(cell)
+def _is_head(rows: Sequence[Row]) -> bool:
+    """Return whether the first row says what the columns are. A year does where another stands beside it and none
+    below: "2025 | 2026", but not "Rent | 2000" above other amounts."""
+    columns = list(zip(*rows, strict=True))
+    years = [k for k, (head, *_) in enumerate(columns) if _YEAR.fullmatch(head.text)]
+    if len(years) < _LEAST_COLUMNS or any(_YEAR.fullmatch(one.text) for k in years for one in columns[k][1:]):
+        years = []
+    return not any(_VALUE.fullmatch(cell.text) for k, cell in enumerate(rows[0]) if k not in years)
 
 
 def lists_in(text: str) -> list[Table]:

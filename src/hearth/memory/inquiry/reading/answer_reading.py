@@ -334,9 +334,13 @@ class AnswerReader:
         if self._reader is None:
             with as_file(files("hearth.data") / READER_FILE) as path:
                 self._reader = SpanReader.open(path, self.cache_dir)
+        form = Form("answer", (Question(question),))
         headed, places = with_heads(text)
-        said = self._reader.read(Form("answer", (Question(question),)), headed).answers[0]
-        return _told_of(said, places) if len(headed) != len(text) else said
+        if headed != text:
+            said = self._reader.read(form, headed).answers[0]
+            if said.spans.max(initial=0) >= len(headed.rstrip()):  # else the last rows no longer fit
+                return _told_of(said, places)
+        return self._reader.read(form, text).answers[0]
 
     def rest(self) -> None:
         """Hand its memory back; the next question opens it again."""
