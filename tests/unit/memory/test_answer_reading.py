@@ -178,7 +178,28 @@ def test_a_mails_greeting_of_the_owner_is_no_line_of_theirs() -> None:
 
 TEAMS = "team | played | won | lost | drawn | for | against | points\n" + "\n".join(
     f"Team {name} | 18 | {n} | {18 - n} | 0 | {30 + n} | {40 - n} | {3 * n}"
-    for n, name in enumerate(["Ash", "Bay", "Cob", "Dot", "Elm", "Fig", "Gum", "Hay", "Ivy", "Jay", "Kit", "Low", "Nut", "Oak", "Rye", "Tea", "Yew", "Zed"])
+    for n, name in enumerate(
+        [
+            "Ash",
+            "Bay",
+            "Cob",
+            "Dot",
+            "Elm",
+            "Fig",
+            "Gum",
+            "Hay",
+            "Ivy",
+            "Jay",
+            "Kit",
+            "Low",
+            "Nut",
+            "Oak",
+            "Rye",
+            "Tea",
+            "Yew",
+            "Zed",
+        ]
+    )
 )
 
 
