@@ -236,7 +236,7 @@ SCENES_OF_THE_DAY = (
     Scene(
         "question",
         "A question answered from a mail, and one from a PDF",
-        (Ask("how much do the sockets cost"), Ask("what is the warranty on the sockets")),
+        (Ask("how much is the invoice for the sockets"), Ask("how long is the warranty on the sockets")),
     ),
     Scene(
         "conversation",
