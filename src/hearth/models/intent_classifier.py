@@ -12,8 +12,6 @@ tokens that are read nothing is marked.
 from __future__ import annotations
 
 import functools
-import hashlib
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +20,7 @@ import numpy as np
 import tokenizers
 
 from hearth.errors import ConfigError
-from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, unpacked
+from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, read_adapter
 from hearth.models.encoder.minilm import shared_tokenizer, within
 
 FILE = Path(__file__).parent.parent / "data" / "intent_classifier.npz"
@@ -71,17 +69,11 @@ class IntentClassifier:
             ConfigError: Its file is missing or damaged.
             MissingExtraError: The package with the encoder's weights is not installed.
         """
-        try:
-            data = path.read_bytes()
-            adapter, heads = unpacked(data, {})
-        except (OSError, ValueError, TypeError, zlib.error) as error:
-            raise ConfigError(
-                f"the file of the intent classifier {str(path)!r} cannot be read ({error}); reinstall Hearth, or make "
-                "it again with 'python -m training.intent_classifier_train'"
-            ) from None
+        made_by = "training.intent_classifier_train"
+        adapter, heads, fingerprint = read_adapter(path, {}, "the file of the intent classifier", made_by)
         if any(row.shape != (WIDTH + 1,) for row in heads.values()) or not heads.keys() - {*MARKS}:
             raise ConfigError(f"the file of the intent classifier {str(path)!r} is of another shape; reinstall Hearth")
-        return cls.of(adapter, heads, hashlib.sha256(data).hexdigest(), cache_dir)
+        return cls.of(adapter, heads, fingerprint, cache_dir)
 
     @classmethod
     def of(

@@ -12,7 +12,6 @@ own dictionary. Trained by `training.ner.ner_train`.
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +21,7 @@ import numpy as np
 import tokenizers
 from numpy.typing import NDArray
 
-from hearth.errors import ConfigError
-from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, unpacked
+from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, read_adapter
 from hearth.models.encoder.minilm import shared_tokenizer
 
 TAGGER_FILE = Path(__file__).parent.parent / "data" / "tagger.npz"
@@ -101,15 +99,8 @@ class Tagger:
     @classmethod
     def open(cls, path: Path, cache_dir: Path | None = None, *, n_threads: int = 1) -> Tagger:
         """Load a tagger's file; raises as `shipped` does."""
-        try:
-            data = path.read_bytes()
-            adapter, heads = unpacked(data, HEADS)
-        except (OSError, ValueError) as error:
-            raise ConfigError(
-                f"the tagger's file {str(path)!r} cannot be read ({error}); reinstall Hearth, or make it again with "
-                "'python -m training.ner.ner_train'"
-            ) from None
-        encoder = AdaptedEncoder.open(adapter, hashlib.sha256(data).hexdigest(), cache_dir, n_threads=n_threads)
+        adapter, heads, fingerprint = read_adapter(path, HEADS, "the tagger's file", "training.ner.ner_train")
+        encoder = AdaptedEncoder.open(adapter, fingerprint, cache_dir, n_threads=n_threads)
         return cls(encoder, shared_tokenizer(), heads)
 
     def spans(self, texts: Sequence[str]) -> list[list[Span]]:

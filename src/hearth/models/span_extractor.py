@@ -10,7 +10,6 @@ window.
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,8 +19,7 @@ import numpy as np
 import tokenizers
 from numpy.typing import NDArray
 
-from hearth.errors import ConfigError
-from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, unpacked
+from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, read_adapter
 from hearth.models.encoder.minilm import shared_tokenizer
 
 KINDS = ("absent", "span", "option", "given", "yes", "no")
@@ -232,15 +230,9 @@ class SpanReader:
             ConfigError: The file is missing, damaged or not an adapter of this version.
             MissingExtraError: The package with the encoder's weights is not installed.
         """
-        try:
-            data = path.read_bytes()
-            adapter, heads = unpacked(data, HEADS)
-        except (OSError, ValueError) as error:
-            raise ConfigError(
-                f"the reader's adapter {str(path)!r} cannot be read ({error}); reinstall Hearth, or make it again with "
-                "'python -m training.span_extractor_train'"
-            ) from None
-        encoder = AdaptedEncoder.open(adapter, hashlib.sha256(data).hexdigest(), cache_dir, n_threads=n_threads)
+        made_by = "training.span_extractor_train"
+        adapter, heads, fingerprint = read_adapter(path, HEADS, "the reader's adapter", made_by)
+        encoder = AdaptedEncoder.open(adapter, fingerprint, cache_dir, n_threads=n_threads)
         return cls(encoder, Pieces(shared_tokenizer()), heads)
 
     def read(self, form: Form, text: str, signs: Array | None = None) -> Reading:

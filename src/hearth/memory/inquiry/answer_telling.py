@@ -59,9 +59,6 @@ _ITEM = re.compile(r"[-*•·]\s+\S")
 _N_TOLD = 3
 _LEAST_SPOKEN = 0.5
 """What is the owner's own speaks of at least this share of what a stranger's passage does of a question."""
-_LEAST_FIRST = 0.15
-"""From this chance on what is the owner's own is told, with doubt, before a stranger's that speaks of as good as the
-same."""
 LEAST_BESIDE = 0.03
 """From this chance on what is the owner's own makes a stranger's answer doubtful, and may be told beside it."""
 _NOW = re.compile(r"\A(?:now|currently) (?=\S)", re.IGNORECASE)
@@ -116,9 +113,8 @@ def own_first(question: str, readings: Sequence[Reading]) -> list[Reading]:
     if best is None or not beside:
         return list(readings)
     own = next((one for one in beside if _speaks_as_much(question, one, best)), None)
-    if own is not None and own.chance >= _LEAST_FIRST:
-        first = replace(own, chance=max(own.chance, least_chance()))
-        return [first, *(one for one in readings if one is not own)]
+    if own is not None and own.chance >= least_chance():
+        return [own, *(one for one in readings if one is not own)]
     return [replace(best, chance=min(best.chance, DOUBTED)), *readings[1:]]
 
 

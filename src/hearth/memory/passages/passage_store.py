@@ -296,7 +296,7 @@ class _Vectors:
         likeness = _levels(np.concatenate(codes)) @ asked
         ends = np.cumsum([len(some) for some in codes])[:-1]
         return {
-            int(self.numbers[k]): float(own[0] + own[len(own) > 1 :].max()) / 2
+            int(self.numbers[k]): float(own[0] + own[min(1, len(own) - 1) :].max()) / 2
             for k, own in zip(places, np.split(likeness, ends), strict=True)
         }
 

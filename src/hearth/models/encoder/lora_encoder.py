@@ -9,7 +9,10 @@ graph is kept in the cache under the adapter's hash and built again when it is m
 from __future__ import annotations
 
 import hashlib
+import io
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,13 +20,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from hearth.errors import ConfigError
 from hearth.models.encoder import minilm
 from hearth.models.encoder.onnx_session import cached_session, onnxruntime
 
 if TYPE_CHECKING:
     import onnx
-import io
-import zipfile
 
 Array = NDArray[np.float32]
 
@@ -238,6 +240,27 @@ def packed(adapter: Mapping[str, Array], heads: Mapping[str, Array]) -> bytes:
     arrays |= {f"head:{k}": v.astype(np.float16) for k, v in heads.items()}
     np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
     return file.getvalue()
+
+
+def read_adapter(
+    path: Path, shapes: Mapping[str, tuple[int, ...]], what: str, made_by: str
+) -> tuple[dict[str, Array], dict[str, Array], str]:
+    """Read an adapter, its heads and its fingerprint from a file.
+
+    Args:
+        what: The file in words, for an error: "the tagger's file".
+        made_by: The module that makes it.
+    Raises:
+        ConfigError: The file is missing, damaged or of another shape.
+    """
+    try:
+        data = path.read_bytes()
+        return *unpacked(data, shapes), hashlib.sha256(data).hexdigest()
+    except (OSError, ValueError, TypeError, zlib.error) as error:
+        raise ConfigError(
+            f"{what} {str(path)!r} cannot be read ({error}); reinstall Hearth, or make it again with "
+            f"'python -m {made_by}'"
+        ) from None
 
 
 def unpacked(data: bytes, shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict[str, Array], dict[str, Array]]:

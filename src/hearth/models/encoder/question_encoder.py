@@ -10,16 +10,13 @@ Covered: English questions and what is looked for in a few words. Not covered: a
 
 from __future__ import annotations
 
-import hashlib
 import threading
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from hearth.errors import ConfigError
-from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, unpacked
+from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, read_adapter
 from hearth.models.encoder.minilm import shared_tokenizer, within
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 
@@ -70,15 +67,9 @@ def question_ids(text: str) -> list[int]:
 
 
 def _opened(path: Path, cache_dir: Path | None) -> AdaptedEncoder:
-    try:
-        data = path.read_bytes()
-        adapter, _ = unpacked(data, {})
-    except (OSError, ValueError, TypeError, zlib.error) as error:
-        raise ConfigError(
-            f"the file of the question encoder {str(path)!r} cannot be read ({error}); reinstall Hearth, or make it "
-            "again with 'python -m training.question_encoder_train'"
-        ) from None
-    return AdaptedEncoder.open(adapter, hashlib.sha256(data).hexdigest(), cache_dir, n_threads=1)
+    made_by = "training.question_encoder_train"
+    adapter, _, fingerprint = read_adapter(path, {}, "the file of the question encoder", made_by)
+    return AdaptedEncoder.open(adapter, fingerprint, cache_dir, n_threads=1)
 
 
 def _vector(encoder: AdaptedEncoder, text: str) -> Array:
