@@ -45,6 +45,7 @@ from hearth.language.discourse.coreference import Reading, read_after, shown_aga
 from hearth.language.discourse.plain_request import on_its_list, plainly
 from hearth.language.discourse.relative_anchors import named_anchor
 from hearth.language.reading import Utterance, read
+from hearth.language.text.spelling import Spelling
 from hearth.language.text.word_match import NO_SUCH_WORD
 from hearth.memory.answers.answer_spans import WordReader
 from hearth.memory.answers.recollection import Recollection
@@ -143,7 +144,8 @@ _SURE_ORDER = 0.9
 """Chance from which on what may answer a question is a request of its own."""
 _LEAST_TAKING = 0.1
 """Least chance of another reading after which something is gone."""
-_LOOK_UP = "find_events"
+_LOOK_UPS = {"find_events": ("EventId", "start"), "find_reminders": ("ReminderId", "at")}
+"""What finds things that take place, with the type of their ids and the field that says when."""
 """Finds the thing that a time is counted from."""
 _A_PROGRAM = "a program"
 """Who asked, where a program did and its name is not told."""
@@ -367,7 +369,9 @@ class Agent:
             return Refusal("unreadable", why_unreadable(request.text))
         if takes_back(request.text):  # what it takes back, the owner's alone, is found before
             return Refusal("out_of_scope", "There is nothing that I can take back.")
-        said = read(request, self.context(), self.recall.taught_words())
+        taught = self.recall.taught_words()
+        strange = Spelling.shipped().strange(request.text, taught)
+        said = read(request, self.context(), taught | self.home_answers.passages.said(strange))
         try:
             found = self._planned(said, tools, reads_ahead=reads_ahead)
         except PlannerError as error:
@@ -707,24 +711,28 @@ class Agent:
         return isinstance(found, Plan) and found.confidence >= _SURE_ORDER
 
     def _counted_from(self, meant: Reading, said: Utterance) -> Reading:
-        """Read a time that counts from an event which the request names: "an hour before the dentist". Unchanged where
-        none or several are called so, or the owner's rules do not let the calendar be read unasked."""
+        """Read a time that counts from an event or a reminder which the request names: "an hour before the dentist".
+        Unchanged where none or several are called so, or the owner's rules do not let them be read unasked."""
         anchor = named_anchor(said)
-        if anchor is None or _LOOK_UP not in self.tools.specs:
+        if anchor is None:
             return meant
         times = {name: value for name, value in (("start", anchor.start), ("end", anchor.end)) if value}
-        found = self._looked_up(said, Step(_LOOK_UP, {"query": anchor.words, **times}))
-        events = found.value if found is not None and isinstance(found.value, list) else []
-        is_sure = found is not None and NO_SUCH_WORD not in found.notices
-        if len(events) != 1 or not isinstance(events[0], dict) or not is_sure:
-            return Reading(anchor.order) if anchor.order else meant
-        id, start = events[0].get("id"), events[0].get("start")
-        if not isinstance(id, str) or not isinstance(start, str):
-            return meant
-        return Reading(
-            anchor.said_from(dt.datetime.fromisoformat(start)),
-            (Record("EventId", id, anchor.words),) if anchor.moves else (),
-        )
+        for tool, query in anchor.looked_up.items():
+            if tool not in self.tools.specs:
+                continue
+            found = self._looked_up(said, Step(tool, {"query": query, **times}))
+            records = found.value if found is not None and isinstance(found.value, list) else []
+            is_sure = found is not None and NO_SUCH_WORD not in found.notices
+            if len(records) != 1 or not isinstance(records[0], dict) or not is_sure:
+                continue
+            kind, when = _LOOK_UPS[tool]
+            id, at = records[0].get("id"), records[0].get(when)
+            if isinstance(id, str) and isinstance(at, str):
+                if not anchor.moves:
+                    return Reading(anchor.said_from(dt.datetime.fromisoformat(at)))
+                moved = anchor if kind == "EventId" else anchor.as_reminder(query)
+                return Reading(moved.said_from(dt.datetime.fromisoformat(at)), (Record(kind, id, moved.words),))
+        return Reading(anchor.order) if anchor.order else meant
 
     def context(self) -> Context:
         """What planners may see: the owner, the names the owner knows, the country; never contents."""

@@ -147,6 +147,9 @@ _REMIND = re.compile(r"\bremind(?:er)?\b(?!.*\bto\b)[\w\s]*$", re.IGNORECASE)
 """Ends in no deed: "remind me", "set a reminder"."""
 
 
+_CALLED_REMINDER = re.compile(r"\s*\breminders?\b(?:\s+(?:about|for|of|to)\b)?(?:\s+the\b)?\s*", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class NamedAnchor:
     """A time in a request that counts from a thing which the request names."""
@@ -169,6 +172,17 @@ class NamedAnchor:
     """The thing itself is moved by the length."""
     order: str = ""
     """The request as an order, where the move was told: it stands where the thing is not found, or is several."""
+
+    @property
+    def looked_up(self) -> Mapping[str, str]:
+        """Tools that may find the thing, with what each looks for: what is called a reminder is no event."""
+        named = _CALLED_REMINDER.sub(" ", self.words).strip()
+        reminders = {"find_reminders": named} if named and self.moves else {}
+        return reminders if named != self.words and reminders else {"find_events": self.words, **reminders}
+
+    def as_reminder(self, name: str) -> NamedAnchor:
+        """Return the move of a reminder, called one."""
+        return replace(self, words=f"{name} reminder", before=f"move the {name} reminder ")
 
     def said_from(self, anchor: dt.datetime) -> str:
         """Return the request with the time itself in the place of the phrase."""

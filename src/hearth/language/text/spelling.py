@@ -14,6 +14,7 @@ Source: Kernighan, Church & Gale 1990 (a noisy channel for spelling); Damerau 19
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -81,6 +82,16 @@ class Spelling:
         """Return the words that come with Hearth; `training.word_list_make` counts them."""
         familiar, _, common = (files("hearth.data") / "words.txt").read_text().partition("\n\n")
         return cls(familiar.split(), common.split())
+
+    def strange(self, text: str, own: Collection[str] = ()) -> frozenset[str]:
+        """Return the words of a text, in lower case, that might be mended: those of no known vocabulary.
+
+        Args:
+            own: As in `mended`.
+        """
+        words = frozenset(own)
+        said = {match[0].lower().replace("’", "'") for match in itertools.islice(_plain_words(text), _MOST_STRANGE)}
+        return frozenset(w for w in said if LEAST_LETTERS <= len(w) <= MOST_LETTERS and not self._is_known(w, words))
 
     def mended(self, text: str, own: Collection[str] = ()) -> Mended:
         """Return `text` with what is clearly mistyped mended; it stays as it is where nothing is.

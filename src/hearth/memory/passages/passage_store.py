@@ -49,6 +49,10 @@ _MOST_ASKED_WORDS = 24
 _WORD = re.compile(r"\w+")
 _WEIGHTS = "6.0, 4.0, 1.0"
 """BM25 weights of title, person and text."""
+_OF_OTHERS = frozenset({"mail", "document"})
+"""Kinds of records that others may have written."""
+_N_SAYING = 20
+"""Most passages that are looked at for a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +240,21 @@ class PassageStore:
         """Return whether a word, or every one, whatever its ending, is in the title of any record."""
         asked = (" AND " if every else " OR ").join(f'"{word}"' for word in words)
         return self._is_any(f"title : ({asked})")
+
+    def said(self, words: Iterable[str]) -> frozenset[str]:
+        """Return those words, in lower case, that the owner's things say as they stand: no slips of the hand. What
+        mails and documents alone say stands in two of them: whoever wrote one may have mistyped it."""
+        return frozenset(word for word in words if self._is_said(word))
+
+    def _is_said(self, word: str) -> bool:
+        exact = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
+        records = set()
+        for row in self._rows(self._by_words(f'"{word}"', _N_SAYING)):
+            if exact.search(f"{row['title']}\n{row['person']}\n{row['text']}".replace("’", "'")):
+                records.add(row["record"])
+                if row["kind"] not in _OF_OTHERS or len(records) > 1:
+                    return True
+        return False
 
     def _is_any(self, match: str) -> bool:
         return bool(self._store.query("SELECT 1 FROM passage_words WHERE passage_words MATCH ? LIMIT 1", (match,)))

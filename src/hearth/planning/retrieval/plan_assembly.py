@@ -48,8 +48,9 @@ _SURELY_WISHED = 0.85
 """Probability from which on what is marked as wishing nothing is done all the same."""
 _WITH_ONE_ACT = 2
 """Units of a request that asks for one thing: the whole, and the act without what is said beside it."""
-_NEAR = 0.1
-"""Least probability of a way to serve a request with which its tool is offered when nothing is done."""
+_NEAR = 0.2
+"""Least probability of a way to serve a request with which its tool is offered when nothing is done: half of these are
+asked for, where from a tenth up one of eight is."""
 
 
 @dataclass(frozen=True, slots=True)

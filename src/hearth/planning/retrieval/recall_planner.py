@@ -694,9 +694,7 @@ def is_shaky(parts: Sequence[Part], tools: Mapping[str, ToolSpec]) -> bool:
     return changes and min(part.confidence for part in parts) < _LEAST_OF_SEVERAL
 
 
-_HARMLESS = frozenset({"add", "set", "remember", "draft", "write"})
-"""First words of tools that only add something, which may be offered instead of what was asked."""
-_FALLBACK = "add_reminder"
+_SMALL_TALK = "reply_to"
 _ABILITIES = "list_abilities"
 _CANNOT = "I can't do that yet."
 _NOT_TO = "You asked me not to, so I did nothing. If something else is to be done, say it by itself."
@@ -720,15 +718,13 @@ def _names_of(missing: Sequence[tuple[str, str]]) -> tuple[str, ...]:
 
 
 def _offer(part: Part, offered: Offered) -> Offer | None:
-    """Return the nearest thing that can be done, in words to the owner."""
+    """Return the nearest thing that can be done, in words to the owner: nothing is done by them."""
     spec = offered.tools.get(part.nearest)
-    if spec is None and _ABILITIES in offered.tools:
-        return Offer(_ABILITIES, "Ask “what can you do?” to see what I can.")
-    if spec is None or (spec.effect != "none" and spec.name.partition("_")[0] not in _HARMLESS):
-        spec = offered.tools.get(_FALLBACK)  # never offer to delete, move or send something instead
-    if spec is None or not spec.description:
-        return None
-    return Offer(spec.name, f"The nearest thing I can do: {words_of(spec.description)}.")
+    is_told = spec is not None and spec.description and spec.effect != "send" and spec.name != _SMALL_TALK
+    if spec is None or not is_told:
+        return Offer(_ABILITIES, "Ask “what can you do?” to see what I can.") if _ABILITIES in offered.tools else None
+    example = f", as in “{spec.examples[0]}”" if spec.examples else ""
+    return Offer(spec.name, f"The nearest thing I can do: {words_of(spec.description)}{example}.")
 
 
 def words_of(description: str) -> str:
