@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,9 @@ pytest.importorskip("torch", reason="needs the extra hf: pip install 'hearth-age
 pytest.importorskip("peft", reason="needs the extra hf: pip install 'hearth-agent[hf]'")
 pytest.importorskip("llguidance", reason="needs the extra hf: pip install 'hearth-agent[hf]'")
 
+from hearth import cli
 from hearth.learning.llm.adapter_versions import pack
+from tests.story import with_few_demonstrations
 from tests.tiny_models import make_llama
 
 pytestmark = [
@@ -39,15 +40,12 @@ SHOWN = [
 
 
 def hearth(*arguments: str | Path, code: int | tuple[int, ...] = 0) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "hearth", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "NO_COLOR": "1", "OMP_NUM_THREADS": "1"},
-    )
-    assert done.returncode in (code if isinstance(code, tuple) else (code,)), done.stdout + done.stderr
-    return done.stdout if code == 0 else done.stdout + done.stderr
+    """Run a command line in this process: torch is imported once, and not by each of thirty."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        got = cli.run([*map(str, arguments)])
+    assert got in (code if isinstance(code, tuple) else (code,)), out.getvalue() + err.getvalue()
+    return out.getvalue() if code == 0 else out.getvalue() + err.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +103,7 @@ def test_a_home_plans_with_the_adapter_in_use(home: Path, tmp_path: Path) -> Non
     What an untrained model makes of the home's own demonstrations is chance, which the processor's rounding decides; so
     the adapter is put in use whatever the gate says of them. The gate is judged by the tests before and after this one.
     """
+    with_few_demonstrations(home)
     model = make_llama(home / "models" / "tiny", width=64)
     words = "zorble the quux|quux zorbling please|zorble a quux|do zorble quux now|zorble my quux|the quux zorbled"
     words += "|zorble zorble quux|quux zorble|can you zorble the quux|zorble this quux|zorble that quux please|quux to zorble"
