@@ -59,7 +59,6 @@ from hearth.memory.maintenance import retention_of, tend_a_little
 from hearth.memory.passages.passage_store import EMBED_BATCH
 from hearth.memory.search.terms import telling_words
 from hearth.memory.search.time_mentions import times_named
-from hearth.memory.search.word_forms import keys_of
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.permissions import make_private
 from hearth.planning.arguments import shipped_lessons
@@ -81,11 +80,12 @@ from hearth.planning.dialogue.fallbacks.dated_reminders import (
 )
 from hearth.planning.dialogue.fallbacks.footage_questions import asked_of_footage
 from hearth.planning.dialogue.fallbacks.memory_fallback import (
+    Beyond,
     Grounds,
     asked_beyond_card,
     asked_beyond_device,
-    asked_beyond_event,
     asked_beyond_list,
+    asked_beyond_listed,
     asked_elsewhere,
     asked_of_memory,
     is_misplaced,
@@ -594,17 +594,17 @@ class Agent:
             found = self.home_answers.find_answer(request.question, self.call_context()) if beyond else None
             if found is not None and found.kind != "unknown" and found.chance >= _MAYBE_OWN:
                 return beyond
-        if (more := asked_beyond_event(request, plan, results, self.tools.specs)) is not None:
-            return self._where_more_is_said(request, *more)
+        if (more := asked_beyond_listed(request, plan, results, self.tools.specs)) is not None:
+            return self._where_more_is_said(request, more)
         return None
 
-    def _where_more_is_said(self, request: Utterance, asked: Plan, open_words: frozenset[str]) -> Plan | None:
-        """The plan that asks everything, if the answer says something of the words that an event leaves open."""
+    def _where_more_is_said(self, request: Utterance, beyond: Beyond) -> Plan | None:
+        """The plan that asks everything, if the answer says something of the words that a look-up leaves open."""
         with suppress(HearthError):
             found = self.home_answers.find_answer(request.question, self.call_context())
-            told = keys_of(" ".join(f"{one.where} {one.quote}" for one in found.witnesses[:1]))
-            if found.kind in ("date", "text") and found.chance >= _MAYBE_OWN and open_words & told:
-                return asked
+            told = " ".join((found.value, *(f"{one.where} {one.quote}" for one in found.witnesses[:1])))
+            if found.kind != "unknown" and found.chance >= _MAYBE_OWN and beyond.is_said_by(told):
+                return beyond.plan
         return None
 
     def _asked_as_typed(self, plan: Plan, said: Utterance) -> Plan:

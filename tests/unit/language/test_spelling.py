@@ -93,3 +93,9 @@ def test_any_text_is_read_and_a_mended_one_stays(text: str) -> None:
 def test_a_price_of_two_slips_is_for_two_and_no_more() -> None:
     assert two_slips_price("tommorow", "tomorrow") < 100
     assert two_slips_price("tommorow", "timorous") == float("inf")
+
+
+def test_words_of_no_known_vocabulary_are_strange() -> None:
+    spelling = Spelling.shipped()
+    assert spelling.strange("ring breda about the shoping, 12 “qzx” Kfz") == {"breda", "shoping"}
+    assert spelling.strange("ring breda", {"breda"}) == frozenset()

@@ -7,13 +7,20 @@ import pytest
 from hearth.memory.inquiry.reading.answer_reading import (
     SIGNS,
     AnswerReader,
+    _cuts_word,
     asks_yes_or_no,
     chance_of,
     lacks_kind,
     lacks_noun,
 )
 from hearth.memory.inquiry.reading.answer_subjects import is_pronoun, of_the_writer, who_told
-from hearth.memory.inquiry.reading.value_owners import lines_of_others, people_of, with_apostrophes, worded_for
+from hearth.memory.inquiry.reading.value_owners import (
+    asked_of,
+    lines_of_others,
+    people_of,
+    with_apostrophes,
+    worded_for,
+)
 from hearth.memory.passages.passage_store import Passage
 from hearth.memory.search.word_forms import key_of, keys_of
 
@@ -212,3 +219,32 @@ def test_words_of_a_table_are_those_of_its_text(text: str) -> None:
     assert all(word == word.strip() and word for word in words)
     assert said.spans[-1, 1] == len(text.rstrip())
     assert len(said.start) == len(said.end) == len(words)
+
+
+@pytest.mark.parametrize(
+    ("question", "whose"),
+    [
+        ("where's the stopcock", set()),
+        ("what's the wifi password", set()),
+        ("what is Tom's shoe size", {"tom"}),
+        ("where's Tom's passport", {"tom"}),
+    ],
+)
+def test_a_question_word_is_nobody(question: str, whose: set[str]) -> None:
+    assert asked_of(question, people_of("Ana", ["Tom Maes"])) == {key_of(name) for name in whose}
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "is_cut"),
+    [
+        ("pw tangerine-42-goose", "tangerine-42", True),
+        ("pw tangerine-42-goose", "42-goose", True),
+        ("pw tangerine-42-goose", "tangerine-42-goose", False),
+        ("net Otter_5G", "Otter", True),
+        ("open until half-term", "half", False),  # no digit: two words
+        ("the 2-bedroom flat - 640", "640", False),
+    ],
+)
+def test_a_code_is_told_whole(text: str, words: str, is_cut: bool) -> None:
+    start = text.index(words)
+    assert _cuts_word(text, start, start + len(words)) is is_cut

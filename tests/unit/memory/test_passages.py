@@ -445,6 +445,16 @@ def test_a_thing_is_named_by_a_word_or_by_all_that_is_said_of_it(world: World) -
     assert naming("how much is the roof") == "not"
 
 
+def test_words_that_the_owners_things_say_are_no_slips(world: World) -> None:
+    now = dt.datetime(2026, 11, 22, 9, tzinfo=dt.UTC)
+    world.workspace.write("calendar/a.ics", event("a", "Ring Breda", "20261125T180000Z", "20261125T200000Z").encode())
+    mails = {"a": "the recpt is here", "b": "Quay Zorbas opens", "c": "see you at zorbas"}
+    for name, text in mails.items():
+        world.workspace.write(f"mail/cur/{name}:2,S", mail("Ana <ana@x.example>", name, text).encode())
+    world.ask("anything", now)
+    assert world.home.passages.said(["breda", "zorbas", "recpt", "brad", "bred"]) == {"breda", "zorbas"}
+
+
 def test_clashes_are_told_and_their_absence_too(world: World) -> None:
     now = dt.datetime(2026, 11, 22, 9, tzinfo=dt.UTC)
     world.workspace.write("calendar/a.ics", event("a", "Class", "20261125T180000Z", "20261125T200000Z").encode())

@@ -11,7 +11,7 @@ from hearth.planning.dialogue.fallbacks.memory_fallback import (
     Grounds,
     asked_beyond_card,
     asked_beyond_device,
-    asked_beyond_event,
+    asked_beyond_listed,
     asked_elsewhere,
     asked_of_memory,
     told_to_memory,
@@ -322,11 +322,11 @@ def test_an_event_that_leaves_words_open_is_asked_of_everything(
     text: str, event: dict[str, Plain], open_word: str
 ) -> None:
     plan = Plan((Step("next_event", {"query": "some"}),))
-    found = asked_beyond_event(Utterance(text, FIXED_NOW), plan, (StepResult(0, "done", event),), TOOLS)
+    found = asked_beyond_listed(Utterance(text, FIXED_NOW), plan, (StepResult(0, "done", event),), TOOLS)
     assert (found is not None) is bool(open_word)
     if found is not None:
-        assert found[0].steps[1].tool == "find_answer"
-        assert open_word in found[1]
+        assert found.plan.steps[1].tool == "find_answer"
+        assert open_word in found.open
 
 
 @pytest.mark.parametrize(
@@ -336,6 +336,10 @@ def test_an_event_that_leaves_words_open_is_asked_of_everything(
         ("which practice is in the week of 14 December", False),  # one that is listed
         ("what's on the week of 14 December", False),
         ("am I free in the week of 14 December", False),
+        ("what have I on in the week of 14 December", False),
+        ("who is covering for bernie on the 15th", True),
+        ("whos cooking on the 15th and whats it gonna be", True),
+        ("do I have hockey on the 15th", False),
     ],
 )
 def test_events_of_a_time_stand_only_where_events_are_asked_for(text: str, is_beyond: bool) -> None:
@@ -343,8 +347,26 @@ def test_events_of_a_time_stand_only_where_events_are_asked_for(text: str, is_be
     events: Plain = [
         {"id": "a", "title": "Hockey practice", "start": "2026-12-15T17:30:00+00:00", "place": "Sportsplex"}
     ]
-    found = asked_beyond_event(Utterance(text, FIXED_NOW), plan, (StepResult(0, "done", events),), TOOLS)
+    found = asked_beyond_listed(Utterance(text, FIXED_NOW), plan, (StepResult(0, "done", events),), TOOLS)
     assert (found is not None) is is_beyond
+
+
+@pytest.mark.parametrize(
+    ("said", "is_said"),
+    [
+        ("mail from Bernie: Dolores will cover for me on the 15th", True),
+        ("mail from Bernie", False),
+        ("Hockey practice on the 15th", False),
+        ("", False),
+    ],
+)
+def test_what_a_list_leaves_open_is_said_by_what_says_more_of_it(said: str, is_said: bool) -> None:
+    plan = Plan((Step("find_events", {"start": "2026-12-15", "end": "2026-12-16"}),))
+    events: Plain = [{"id": "a", "title": "Hockey practice", "start": "2026-12-15T17:30:00+00:00", "place": ""}]
+    request = Utterance("who is covering for bernie at hockey on the 15th", FIXED_NOW)
+    beyond = asked_beyond_listed(request, plan, (StepResult(0, "done", events),), TOOLS)
+    assert beyond is not None
+    assert beyond.is_said_by(said) is is_said
 
 
 @pytest.mark.parametrize(

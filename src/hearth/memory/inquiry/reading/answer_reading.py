@@ -260,6 +260,9 @@ _INSIDE = re.compile(
     r"|\b[^\W\d_](?:-\0|\0-)\w|\w\0\w"
 )
 """Matches around a place, marked by a zero, that lies inside one word."""
+_JOINED_BEFORE = re.compile(r"\w[\w-]*\Z")
+_JOINED_AFTER = re.compile(r"[\w-]*\w")
+_LONGEST_CODE = 64
 _LINE = re.compile(r"[^\n]+")
 _STATEMENT = re.compile(r"(?:[^.;]|[.](?=\w)|(?<=incl)[.])+")
 _ALTOGETHER = re.compile(r"\b(?:all in|altogether|in total|in all|all told|total)\b", re.IGNORECASE)
@@ -676,7 +679,7 @@ class _Fitting:
 
     def _within_line(self, start: int, end: int) -> int:
         """What is jotted down has a matter on each line, and no number goes on in the next."""
-        line_end = self.flowing.find("\n", start, end)
+        line_end = (self.text if self.is_note else self.flowing).find("\n", start, end)
         is_lined = self.is_note or self.needed is not None or "|" in _line_at(self.text, start)
         return line_end if is_lined and line_end > 0 else end
 
@@ -709,10 +712,20 @@ def _is_in(stretches: Sequence[tuple[int, int]], place: int) -> bool:
 
 
 def _cuts_word(text: str, start: int, end: int) -> bool:
-    """Return whether a span begins or ends within a number or an address: "85.00" of "£285.00"."""
+    """Return whether a span begins or ends within a number, an address or a code: "85.00" of "£285.00", "otter-42" of
+    "otter-42-goose"."""
     return any(
-        _INSIDE.search(text[max(0, place - 2) : place] + "\0" + text[place : place + 2]) for place in (start, end)
+        _INSIDE.search(text[max(0, place - 2) : place] + "\0" + text[place : place + 2]) or _is_in_code(text, place)
+        for place in (start, end)
     )
+
+
+def _is_in_code(text: str, place: int) -> bool:
+    """Return whether a place lies at a hyphen or underscore within words that these join, some of which has a digit."""
+    before, after = _JOINED_BEFORE.search(text, max(0, place - _LONGEST_CODE), place), _JOINED_AFTER.match(text, place)
+    if before is None or after is None or not (before.group()[-1] in "-_" or after.group()[0] in "-_"):
+        return False
+    return re.search(r"\d", before.group() + after.group()) is not None
 
 
 def _is_mere_date(words: str) -> bool:

@@ -19,7 +19,11 @@ from hearth.memory.search.word_forms import in_single_words, key_of, keys_of
 
 _LINE = re.compile(r"[^\n]+")
 _LEAD = re.compile(r"\s*(?:[-*•·]\s+|\|\s*)?(?P<name>[A-Z][^\W\d_]+)(?P<of>['’]s)?\b")
-_OF_SOMEBODY = re.compile(r"\b(?P<name>[^\W\d_]{2,})['’]s?(?= \w)")
+_OF_SOMEBODY = re.compile(
+    r"\b(?!(?:what|where|who|when|how|why|which|that|there|here|it|he|she|let)['’])(?P<name>[^\W\d_]{2,})['’]s?(?= \w)",
+    re.IGNORECASE,
+)
+"""Names whose something is; "where's the key" is nobody's."""
 _MINE = re.compile(r"\b(?:my|mine)\b(?: own)? ?(?P<thing>[\w-]*)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LEAST_KNOWN = 3

@@ -411,40 +411,57 @@ def asked_beyond_list(
     return _asked_instead(request, plan, 0, tools) if request.asked.is_question else None
 
 
-_ASKS_EVENTS = re.compile(
-    r"\b(?:what(?:['’]s| is| do| have| am)|events?|appointments?|meetings?|plans?|planned|calendar|diary|schedule"
-    r"|agenda|busy|free|any(?:thing|body|one)?|on)\b(?! the week| my )",
+_LISTS_ANY = re.compile(
+    r"\s*(?:what(?:['’]?s| is| are)?(?: (?:do|have|am|are|did|will|else))?(?: (?:i|we))?(?: (?:got|have|doing|up to))?"
+    r"(?: (?:on|planned|scheduled|booked|happening|coming up))?|any\w*|do (?:i|we) have|have (?:i|we)|am i|are we)\b",
     re.IGNORECASE,
 )
-"""Asks for what a calendar lists, whatever it is."""
+"""Asks for whatever a calendar lists."""
+_LISTING = frozenset({"next_event", "find_events", "find_reminders"})
 
 
-def asked_beyond_event(
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """A look-up that says less than was asked, and the plan that asks everything in its place."""
+
+    plan: Plan
+    asked: frozenset[str]
+    """Keys of the words of the question that tell anything."""
+    open: frozenset[str]
+    """Those of them that nothing found says."""
+
+    def is_said_by(self, text: str) -> bool:
+        """Return whether a text says words that the look-up leaves open, and more of the question than it."""
+        said = self.asked & keys_of(text)
+        return bool(self.open & said) and len(said) > len(self.asked) - len(self.open)
+
+
+def asked_beyond_listed(
     request: Utterance, plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]
-) -> tuple[Plan, frozenset[str]] | None:
-    """Continue a plan that found an event which says less than was asked: "when do the lessons start again" is not when
-    the next lesson is, and "when are the library books due" not when the library's party is.
+) -> Beyond | None:
+    """Continue a plan that found events or reminders which say less than was asked: "when do the lessons start again"
+    is not when the next lesson is, and "who covers for Ana on the 8th" no list of that day's events.
 
     Returns:
-        The plan that asks everything, and the keys of the words that the event leaves open; None where it leaves none.
-        Whether the answer speaks of those is for the caller to find out.
+        None where nothing is left open. Whether an answer says more is for the caller to find out.
     """
     replaced = {step.replaces for step in plan.steps}
     left = [result for result in results if result.step not in replaced]
-    is_of_events = len(left) == 1 and plan.steps[left[0].step].tool in ("next_event", "find_events")
-    asked = request.asked
-    if FIND not in tools or not is_of_events or plan.unserved or left[0].status != "done" or not asked.is_question:
+    is_listed = len(left) == 1 and plan.steps[left[0].step].tool in _LISTING
+    question = request.asked
+    if FIND not in tools or not is_listed or plan.unserved or left[0].status != "done" or not question.is_question:
         return None
     value = left[0].value
-    events = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, Mapping)]
-    if not events or (isinstance(value, list) and _ASKS_EVENTS.search(asked.text)):
+    found = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, Mapping)]
+    held = keys_of(" ".join(said for one in found for said in one.values() if isinstance(said, str)))
+    asked = {key for key in keys_of(question.text) - _OF_WHEN if not key[0].isdigit()}  # "the 8th" is said by any event
+    is_any = isinstance(value, list) and (
+        _LISTS_ANY.fullmatch(question.text.rstrip(" ?.!")) or not asks_what(question.text)
+    )
+    if not found or not asked - held or is_any:
         return None
-    held = keys_of(" ".join(said for event in events for said in event.values() if isinstance(said, str)))
-    open_words = keys_of(asked.text) - held - _OF_WHEN
-    if isinstance(value, list) and keys_of(asked.text) & held:
-        return None  # what was listed is of the matter
-    again = _asked_instead(request, plan, left[0].step, tools) if open_words else None
-    return (again, frozenset(open_words)) if again is not None else None
+    again = _asked_instead(request, plan, left[0].step, tools)
+    return Beyond(again, frozenset(asked), frozenset(asked - held)) if again is not None else None
 
 
 _OF_WHEN = frozenset(
