@@ -276,7 +276,9 @@ class Agent:
         if plan and ruling and (ruling.verdict == "allow" or results):
             results = results or self.executor.run(episode_id, plan, self.tools.specs, request.now)
             while rounds < MAX_REPAIR_ROUNDS:
-                repaired = self.repairer.repair(request, self.context(), plan, results, self.tools.specs)
+                repaired = None
+                if any(result.status == "failed" for result in results):
+                    repaired = self.repairer.repair(request, self.context(), plan, results, self.tools.specs)
                 repaired = repaired or self._asked_elsewhere(Utterance.of(request, Context()), plan, results)
                 if (
                     repaired is None
@@ -418,7 +420,8 @@ class Agent:
         found: Plan | Refusal | None = None
         try:
             found = self.planner.settle(draft, request, request.context, tools)
-            found = with_unsaid(found, request, tools) if isinstance(found, Plan) else found
+            if isinstance(found, Plan) and found.planner != self.recall.name:  # this device makes nothing up
+                found = with_unsaid(found, request, tools)
         finally:
             settled = found if isinstance(found, Plan) else None
             self.monitor.foreseen = ahead.settle(settled) if ahead is not None else None

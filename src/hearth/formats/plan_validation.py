@@ -34,6 +34,7 @@ MAX_STEPS = 64
 MAX_DEPTH = 16
 """Deepest nesting of lists and records in an argument."""
 
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d|$)")
 _TEXT_FORMS = {
     "EmailAddress": (re.compile(r"[^@\s,;<>]+@[^@\s,;<>]+"), "an e-mail address such as 'mia@example.org'"),
     "PhoneNumber": (re.compile(r"(?=(?:\D*\d){3})[^A-Za-z]*(?:\s*(?:ext\.?|x)\s*\d+)?"), "a phone number"),
@@ -328,6 +329,23 @@ def renumbered(step: Step, place: Mapping[int, int]) -> Step:
         name: with_refs(value, lambda ref: Ref(place[ref.step], ref.path)) for name, value in step.arguments.items()
     }
     return replace(step, arguments=arguments, after=tuple(place[k] for k in step.after))
+
+
+# ── Values ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def is_moment(value: object) -> bool:
+    """Return whether a value is a date, or a date and time, written out."""
+    return isinstance(value, str) and _MOMENT.match(value) is not None
+
+
+def literals(value: Argument) -> list[object]:
+    """Return the values written out in an argument, without references."""
+    if isinstance(value, list):
+        return [one for item in value for one in literals(item)]
+    if isinstance(value, dict):
+        return [one for item in value.values() for one in literals(item)]
+    return [] if isinstance(value, Ref) or value is None else [value]
 
 
 def _meant(name: str, known: Iterable[str], rest: str = "known are") -> str:

@@ -43,6 +43,10 @@ class Line:
     def word(self, index: int) -> str:
         return self.words[index] if 0 <= index < len(self.words) else ""
 
+    def has_half(self, index: int) -> bool:
+        """Return whether "am" or "pm" stands at a place."""
+        return self.word(index) in ("am", "pm")
+
     def touches(self, index: int) -> bool:
         """Return whether the token follows the one before it without a space."""
         return 0 < index < len(self.tokens) and self.tokens[index].start == self.tokens[index - 1].end

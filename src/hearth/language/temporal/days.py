@@ -19,7 +19,6 @@ from hearth.language.temporal.dates import (
     dated,
     day_and_month,
     day_number,
-    has_half,
     holiday_day,
     is_year,
     iso_date,
@@ -259,7 +258,7 @@ def _is_followed_by_time(line: Line, index: int) -> bool:
         return False
     is_range = line.word(index + 1) in (*RANGE_MARKS, "to", "until") and line.word(index + 2)[:1].isdecimal()
     is_hour = line.word(index + 1) in (AFTER_HOUR | _AFTER_HOUR_OF_DAY if is_at else _ENDS) and before not in _BUYING
-    is_sure = line.tokens[index].kind == "clock" or has_half(line, index + 1) or is_range
+    is_sure = line.tokens[index].kind == "clock" or line.has_half(index + 1) or is_range
     return not (is_at and may_be_verb) if is_sure else is_hour and not may_be_verb
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from hearth.formats.tool_signature import duration_text
 from hearth.language.temporal import moments
 from hearth.language.temporal.clock_times import AFTER_HOUR, APPROXIMATE, CLOCK_WORDS, RANGE_MARKS, Line, clock, glued
-from hearth.language.temporal.dates import Reading, count_of, has_half, is_year, lone_day
+from hearth.language.temporal.dates import Reading, count_of, is_year, lone_day
 from hearth.language.temporal.days import DAY_STARTS, day
 from hearth.language.temporal.durations import OPEN_WORDS, Length, length
 from hearth.language.temporal.moments import DAY, Clues, Leaning, Said
@@ -402,7 +402,7 @@ def _composed(line: Line, text: str, first: Reading) -> Reading:
 def _past_meal(line: Line, place: int, said: Said) -> int:
     """Return the index after "lunch" in "move it to friday lunch, 12:15"; the same place elsewhere."""
     after = place + 1 + (line.word(place + 1) == ",")
-    is_timed = after < len(line.tokens) and (line.tokens[after].kind == "clock" or has_half(line, after + 1))
+    is_timed = after < len(line.tokens) and (line.tokens[after].kind == "clock" or line.has_half(after + 1))
     is_day = said.first is not None and said.clock is None and said.part is None
     return place + 1 if line.is_moving and is_day and line.word(place) in MEALS and is_timed else place
 

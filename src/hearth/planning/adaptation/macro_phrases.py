@@ -16,14 +16,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from hearth.formats.plan_validation import is_moment, literals
 from hearth.planning.adaptation.templates import (
     SENDS,
     SMALL,
     Template,
     bare_of,
     is_alike,
-    is_moment,
-    literals,
     template_of,
     words_of,
 )

@@ -106,6 +106,7 @@ class Ballot:
         self._examples = offered.example_forms @ forms.T
         self._texts = offered.forms @ forms.T
         self._meant = remembered.meant(said)
+        self._ranked: dict[int, list[str]] = {}
         self.said = said
 
     def candidates(
@@ -203,8 +204,17 @@ class Ballot:
         is_untaught = bool(leaves) and not any(tool in said for tool in leaves)
         meant, odds = sum(scores) / len(scores), sum(logarithms) / len(scores)
         unmeant = max(said.get(NOTHING, 0.0), said.get(TALK, 0.0))
-        rival = max((s for tool, s in said.items() if tool in self._offered.place and tool not in leaves), default=0.0)
+        rival = next((said[tool] for tool in self._likeliest(unit) if tool not in leaves), 0.0)
         return replace(candidate, meant=meant, odds=odds, rival=rival, unmeant=unmeant, is_untaught=is_untaught)
+
+    def _likeliest(self, unit: int) -> list[str]:
+        """Return the tools on offer that the heads know, likeliest first."""
+        found = self._ranked.get(unit)
+        if found is None:
+            said = self._meant[unit]
+            here = (tool for tool in said if tool in self._offered.place)
+            found = self._ranked[unit] = sorted(here, key=lambda tool: (-said[tool], tool))
+        return found
 
     def _n_votes(self, likeness: float, row: int) -> float:
         is_own = row >= 0 and likeness >= _LEAST_OWN and self._remembered.is_owners(row)
@@ -235,7 +245,9 @@ class Ballot:
         return Candidate(lesson.steps, likeness, (lesson.demonstration,), lesson.words)
 
     def _of_tool(self, tool: str, likeness: float) -> Candidate | None:
-        steps = steps_for(tool, self._offered.tools)
+        steps = self._offered.alone.get(tool)
+        if steps is None:
+            steps = self._offered.alone[tool] = steps_for(tool, self._offered.tools)
         return Candidate(steps, likeness, (f"tool:{tool}",)) if steps else None
 
     def _best_of(self, tool: str, likeness: NDArray[np.float32]) -> Candidate | None:
@@ -256,8 +268,6 @@ class Ballot:
         near = {self._offered.names[i] for i in _largest(texts, 5)}
         for word in for_word:
             near.update(self._offered.with_word.get(word, ())[:50])
-        said = self._meant[unit]
-        meant = sorted((tool for tool in said if tool in self._offered.place), key=lambda tool: (-said[tool], tool))
         ranked = sorted(
             near,
             key=lambda tool: (
@@ -268,7 +278,7 @@ class Ballot:
                 tool,
             ),
         )
-        return list(dict.fromkeys([*meant[:_N_MEANT], *ranked[:5]]))
+        return list(dict.fromkeys([*self._likeliest(unit)[:_N_MEANT], *ranked[:5]]))
 
 
 def _largest(values: NDArray[np.float32], n: int) -> list[int]:

@@ -124,15 +124,19 @@ def with_answer(
         return clause
     if isinstance(found, Refusal):
         return _of_value(request.text, found, people, tools)
-    for steps in (
-        _of_a_card(found, request.text, people),
-        _of_the_other(found, request.text, people),
-        _by_value(found, request.text, people),
-        _for_nobody(found, request.text, people),
-    ):
+    for steps in _ways(found, request.text, people):
         if (plan := _checked(found, steps, tools)) is not None:
             return plan
     return None
+
+
+def _ways(plan: Plan, request: str, people: Mapping[str, str]) -> Iterator[list[Step]]:
+    """Yield the steps of a plan with an answer put in, in the order in which the ways to do so are tried."""
+    yield _of_a_card(plan, request, people)
+    if _DETERMINER.search(request) is not None:  # a value is named
+        yield _of_the_other(plan, request, people)
+        yield _by_value(plan, request, people)
+        yield _for_nobody(plan, request, people)
 
 
 def _by_value(plan: Plan, request: str, people: Mapping[str, str]) -> list[Step]:

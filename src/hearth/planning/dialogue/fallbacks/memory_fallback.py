@@ -249,26 +249,26 @@ def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpe
     """Return whether a question has to be worked out over records, where what was found only lists some, or nothing."""
     if FIND not in tools:
         return False
-    changes_nothing = isinstance(found, Refusal) or only_reads(found, tools)
+    if isinstance(found, Plan) and not only_reads(found, tools):  # stands, but where it is asked who does a deed
+        is_order = gives_order(text) or asked_for_summary(text) is not None
+        return not is_order and _asks_what_no_tool_knows(text, found, tools)
     if asked_for_summary(text) is not None:
-        return changes_nothing
+        return True
     if _asks_what_no_tool_knows(text, found, tools):
         return True
     if (letters := asked_of_letters(text)) is not None:
         # Whether somebody answered is seen in their mails, too, if there are any.
-        return changes_nothing and not (letters.operation == "answered" and _only_finds_mail(found))
+        return not (letters.operation == "answered" and _only_finds_mail(found))
     if two_questions(text) is not None and _serves_one_at_most(found):
-        return changes_nothing
+        return True
     asked = asked_of_records(text) or asked_of_dates(text)
     if asked is None:
         return False
     if asked.operation == "groups":
-        return changes_nothing and not gives_order(text)
+        return not gives_order(text)
     if isinstance(found, Refusal):
         return found.kind == "out_of_scope"
-    return changes_nothing and (
-        asked.operation not in _LISTED or {step.tool for step in found.steps} == {SEARCH} or _has_lost(asked, found)
-    )
+    return asked.operation not in _LISTED or {step.tool for step in found.steps} == {SEARCH} or _has_lost(asked, found)
 
 
 def _serves_otherwise(operation: str, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> bool:
