@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from hearth.agent import Agent, _shipped_hash, make_home
 from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.deferral.cascade import Cascade
+from hearth.planning.deferral import Cascade
 from hearth.protocols import Reply
 from hearth.serve.desk import Asked, Desk
 from hearth.serve.door import KEYS_FILE, Keys

@@ -63,7 +63,7 @@ from hearth.memory.search.word_forms import keys_of
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.permissions import make_private
 from hearth.planning.arguments import shipped_lessons
-from hearth.planning.deferral.cascade import Cascade, Draft, cascade_of
+from hearth.planning.deferral import Cascade, Draft, cascade_of
 from hearth.planning.dialogue.amendments.added_steps import with_copied, with_lead
 from hearth.planning.dialogue.amendments.contradictions import refused_deed, with_state_asked, without_contradictions
 from hearth.planning.dialogue.amendments.each_of_several import with_each_day, with_each_device, with_each_time

@@ -33,7 +33,7 @@ from hearth.guard.policy.question import YesApprover
 from hearth.language.acts.admissibility import MAX_CHARACTERS, why_unreadable
 from hearth.language.discourse.coreference import WITHIN
 from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.deferral.cascade import Cascade
+from hearth.planning.deferral import Cascade
 from hearth.protocols import Tool
 from hearth.registry import load_tools
 from hearth.serve.pages.memory_pages import _sought

@@ -13,7 +13,7 @@ import pytest
 
 from hearth.agent import Agent, make_home
 from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.deferral.cascade import Cascade
+from hearth.planning.deferral import Cascade
 from hearth.testing import FIXED_NOW, FixedApprover, ScriptedPlanner
 from hearth.types import Plan, Ref, Step
 

@@ -17,7 +17,7 @@ from hearth.agent import Agent, make_home
 from hearth.errors import NotFound
 from hearth.formats.tool_signature import as_written
 from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.deferral.cascade import Cascade
+from hearth.planning.deferral import Cascade
 from hearth.protocols import CallContext, Reply
 from hearth.testing import FIXED_NOW, FixedApprover, ScriptedPlanner
 from hearth.types import Plain, Plan, Referent, Step

@@ -18,7 +18,7 @@ from hearth.guard.capability.unsaid import source_of, with_unsaid
 from hearth.guard.policy.question import RefusingApprover, YesApprover
 from hearth.language.reading import Utterance
 from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.deferral.cascade import Cascade
+from hearth.planning.deferral import Cascade
 from hearth.protocols import Approver
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW, FixedApprover, ScriptedPlanner

@@ -19,7 +19,7 @@ from hearth.errors import CancelledError, NotFound
 from hearth.execution.executor import MAX_RESUMES
 from hearth.guard.policy.question import RefusingApprover, YesApprover
 from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.deferral.cascade import Cascade
+from hearth.planning.deferral import Cascade
 from hearth.protocols import CallContext, Tool
 from hearth.testing import FIXED_NOW, FixedApprover, ScriptedPlanner
 from hearth.types import Plan, Refusal, Step

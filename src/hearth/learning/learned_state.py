@@ -45,7 +45,7 @@ from hearth.learning.versions.promotion_gate import (
     tasks_of,
 )
 from hearth.planning.adaptation.owner_macros import OWNERS
-from hearth.planning.deferral.cascade import CONFIDENT
+from hearth.planning.deferral import CONFIDENT
 from hearth.planning.ranking.heads import taken_heads
 from hearth.planning.ranking.heads.tool_heads import HeadPrior
 from hearth.planning.ranking.statistics import prior_file

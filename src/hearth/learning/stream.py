@@ -39,10 +39,18 @@ from hearth.learning.teacher import (
     entry_from,
 )
 from hearth.learning.versions.promotion_gate import Progress
-from hearth.planning.deferral.agreement_log import Agreements, Comparison, comparison
-from hearth.planning.deferral.agreement_log import note as note_agreement
-from hearth.planning.deferral.cascade import CONFIDENT, costs_of
-from hearth.planning.deferral.thresholds import Costs, is_drawn, is_sure, learn_threshold
+from hearth.planning.deferral import (
+    CONFIDENT,
+    Agreements,
+    Comparison,
+    Costs,
+    comparison,
+    costs_of,
+    is_drawn,
+    is_sure,
+    learn_threshold,
+)
+from hearth.planning.deferral import note as note_agreement
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.protocols import Encoder, Planner, Teacher
 from hearth.storage.open_home import Home

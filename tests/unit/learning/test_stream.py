@@ -15,7 +15,7 @@ from hearth.learning.demonstration_store import Buffer
 from hearth.learning.learned_state import Offer, State
 from hearth.learning.stream import LoopOptions, LoopReport, gather_waiting
 from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.deferral.agreement_log import Agreements
+from hearth.planning.deferral import Agreements
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.protocols import Teacher
 from hearth.storage.database import Store

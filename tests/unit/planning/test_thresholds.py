@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from hearth.planning.deferral.thresholds import (
+from hearth.planning.deferral import (
     ALWAYS_ASK,
     Costs,
     Outcome,
