@@ -64,14 +64,20 @@ from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.permissions import make_private
 from hearth.planning.arguments import shipped_lessons
 from hearth.planning.deferral import Cascade, Draft, cascade_of
-from hearth.planning.dialogue.amendments.added_steps import with_copied, with_lead
-from hearth.planning.dialogue.amendments.contradictions import refused_deed, with_state_asked, without_contradictions
-from hearth.planning.dialogue.amendments.each_of_several import with_each_day, with_each_device, with_each_time
-from hearth.planning.dialogue.amendments.told_text import said_directly, turned_to_told, without_told_filters
+from hearth.planning.dialogue.amended_steps import (
+    said_directly,
+    turned_to_told,
+    with_copied,
+    with_each_day,
+    with_each_device,
+    with_each_time,
+    with_lead,
+    without_told_filters,
+)
+from hearth.planning.dialogue.answer_steps import FIND, with_answer
 from hearth.planning.dialogue.clarification import either_asked, nearest_rhythm
-from hearth.planning.dialogue.fallbacks.answer_steps import FIND, with_answer
-from hearth.planning.dialogue.fallbacks.cloud_fallback import ASK_CLOUD, asked_of_cloud
-from hearth.planning.dialogue.fallbacks.dated_reminders import (
+from hearth.planning.dialogue.contradictions import refused_deed, with_state_asked, without_contradictions
+from hearth.planning.dialogue.dated_reminders import (
     DatedThing,
     dated_thing,
     day_in,
@@ -79,8 +85,7 @@ from hearth.planning.dialogue.fallbacks.dated_reminders import (
     when_asked,
     with_date,
 )
-from hearth.planning.dialogue.fallbacks.footage_questions import asked_of_footage
-from hearth.planning.dialogue.fallbacks.memory_fallback import (
+from hearth.planning.dialogue.memory_fallback import (
     Grounds,
     asked_beyond_card,
     asked_beyond_device,
@@ -92,7 +97,7 @@ from hearth.planning.dialogue.fallbacks.memory_fallback import (
     names_no_field,
     told_to_memory,
 )
-from hearth.planning.dialogue.fallbacks.other_readings import (
+from hearth.planning.dialogue.other_readings import (
     is_of_found_things,
     may_restore,
     named_share,
@@ -100,6 +105,7 @@ from hearth.planning.dialogue.fallbacks.other_readings import (
     takes_away,
     with_named_file,
 )
+from hearth.planning.dialogue.outside_questions import ASK_CLOUD, asked_of_cloud, asked_of_footage
 from hearth.planning.retrieval.recall_planner import RecallPlanner, as_typed
 from hearth.protocols import Approver, CallContext, Encoder, Footage, LanguageModel, Planner, Tool
 from hearth.registry import ENTITIES, FOOTAGE, Part, Tools, blamed, load_parts, load_tools, second_footage

@@ -40,8 +40,8 @@ from hearth.memory.inquiry.reading.answer_subjects import asks_who
 from hearth.memory.inquiry.record_answers import Asked, asked_of_records
 from hearth.memory.inquiry.summaries import asked_for_summary
 from hearth.memory.search.word_forms import key_of, key_set, keys_of
-from hearth.planning.dialogue.fallbacks.answer_steps import FIND, with_answer
-from hearth.planning.dialogue.fallbacks.footage_questions import FOOTAGE_TOOLS
+from hearth.planning.dialogue.answer_steps import FIND, with_answer
+from hearth.planning.dialogue.outside_questions import FOOTAGE_TOOLS
 from hearth.types import Plan, Refusal, Step, StepResult, ToolSpec
 
 SEARCH, REMEMBER, STATE = "search_memory", "remember", "device_state"

@@ -23,7 +23,7 @@ from hearth.language.discourse.relative_anchors import NamedAnchor, named_anchor
 from hearth.language.reading import Utterance
 from hearth.memory.search.time_mentions import times_named
 from hearth.memory.search.word_forms import keys_of
-from hearth.planning.dialogue.fallbacks.answer_steps import FIND
+from hearth.planning.dialogue.answer_steps import FIND
 from hearth.planning.plan_steps import moved
 from hearth.tools.pim.cards import Birth
 from hearth.types import Plain, Plan, Ref, Refusal, Step, StepResult, ToolSpec
