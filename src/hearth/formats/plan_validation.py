@@ -66,6 +66,15 @@ def only_reads(plan: Plan, tools: Mapping[str, ToolSpec]) -> bool:
     return all(step.tool in tools and tools[step.tool].effect == "none" for step in plan.steps)
 
 
+_TAKING_AWAY = frozenset({"delete", "cancel", "remove", "complete", "unlock", "open"})
+"""First words of tools after which something is gone, or stands open."""
+
+
+def is_taking_away(step: Step, tools: Mapping[str, ToolSpec]) -> bool:
+    """Return whether something is gone after a step, or stands open."""
+    return tools[step.tool].effect != "none" and step.tool.partition("_")[0] in _TAKING_AWAY
+
+
 def _examine(plan: Plan, tools: Mapping[str, ToolSpec]) -> tuple[list[PlanError], list[Step], bool]:
     """Return all faults, the steps with their values normalised, and whether each needs only steps before it."""
     if not plan.steps:
@@ -329,6 +338,11 @@ def renumbered(step: Step, place: Mapping[int, int]) -> Step:
         name: with_refs(value, lambda ref: Ref(place[ref.step], ref.path)) for name, value in step.arguments.items()
     }
     return replace(step, arguments=arguments, after=tuple(place[k] for k in step.after))
+
+
+def shifted(steps: Sequence[Step], by: int) -> list[Step]:
+    """Return the steps with every reference and ordering shifted by `by`."""
+    return [renumbered(step, {k: k + by for k in range(-by, len(steps))}) for step in steps]
 
 
 # ── Values ────────────────────────────────────────────────────────────────────────────────────────────────

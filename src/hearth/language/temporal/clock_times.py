@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from hearth.language.temporal.moments import Clock, Said
 from hearth.language.temporal.time_words import COUNTING, MONTHS, MOVED, MOVING, SHORT_UNITS, UNITS, WEEKDAYS
-from hearth.language.text.tokens import NUMBER_WORDS, ONES, TENS, Token, listed, spoken_number
-from hearth.language.text.unit_words import LEVELLED, is_unit_word
+from hearth.language.text.tokens import LEVELLED, NUMBER_WORDS, ONES, TENS, Token, is_unit_word, listed, spoken_number
 
 
 @dataclass(slots=True)

@@ -12,16 +12,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hearth.language.temporal.time_words import UNITS
-from hearth.language.text.tokens import NUMBER_WORDS, Slot, Token, listed, spoken_number
-from hearth.language.text.unit_words import (
+from hearth.language.text.tokens import (
     CURRENCY_SIGNS,
     HEATS,
     LENGTHS,
     LEVELLED,
     LONG_STARTS,
     LONG_UNITS,
+    NUMBER_WORDS,
     TOUCHING_UNITS,
     UNIT_WORDS,
+    Slot,
+    Token,
+    listed,
+    spoken_number,
 )
 from hearth.types import Plain
 

@@ -13,13 +13,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 from hearth.errors import PlanError
-from hearth.formats.plan_validation import check_plan
+from hearth.formats.plan_validation import check_plan, renumbered
 from hearth.language.discourse.additions import Copied, Lead
 from hearth.language.discourse.relative_anchors import names_a_day
 from hearth.language.discourse.reported_speech import told_in, turned_to, unnamed_in
 from hearth.language.reading import Utterance
 from hearth.language.text.spelling import words_in_text
-from hearth.planning.plan_steps import moved
 from hearth.types import OWNERS_WORD, Argument, Plan, Ref, Refusal, Request, Step, ToolSpec
 
 # ── Each of several ─────────────────────────────────────────────────────────────────────────────────────
@@ -354,7 +353,7 @@ def with_copied(plan: Plan, copied: Copied, tools: Mapping[str, ToolSpec]) -> Pl
         return None
     looked_up = [Step(_FIND, {"name": name}) for name in copied.names]
     at = {k: k if k < place else k + n for k in range(len(plan.steps))}
-    steps_moved = [moved(step, at) for step in plan.steps]
+    steps_moved = [renumbered(step, at) for step in plan.steps]
     draft = steps_moved[place]
     further = [Ref(place + k, ("email",)) for k in range(n)]
     draft = replace(draft, arguments={**draft.arguments, "to": [*to, *further]})

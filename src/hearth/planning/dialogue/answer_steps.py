@@ -20,9 +20,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from hearth.errors import PlanError
-from hearth.formats.plan_validation import check_plan
+from hearth.formats.plan_validation import check_plan, renumbered
 from hearth.language.acts.questions import VALUES
-from hearth.planning.plan_steps import moved
 from hearth.types import OWNERS_WORD, Argument, Context, Plan, Ref, Refusal, Request, Step, ToolSpec
 
 FIND = "find_answer"
@@ -241,7 +240,7 @@ def _without_unused(steps: list[Step], plan: Plan) -> list[Step]:
     is_used = {k for step in steps for k in step.needs()}
     kept = [k for k, step in enumerate(steps) if step.tool not in _LOOK_UPS or k in is_used or k not in was_used]
     place = {k: new for new, k in enumerate(kept)}
-    return [moved(steps[k], place) for k in kept]
+    return [renumbered(steps[k], place) for k in kept]
 
 
 def _for_nobody(plan: Plan, request: str, people: Mapping[str, str]) -> list[Step]:
