@@ -19,7 +19,7 @@ from hearth.formats.plan_json import demonstration_from_json
 from hearth.models.llm.scripted import HashEncoder, ScriptedModel
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.statistics.device_profiles import PROFILES, ProfileName
+from hearth.planning.ranking.ranker_options import PROFILES, ProfileName
 from hearth.planning.ranking.statistics.statistics_codec import decode, encode
 from hearth.testing import FIXED_NOW
 from hearth.types import Demonstration, Parameter, Plan, Refusal, Request, Step, ToolSpec
