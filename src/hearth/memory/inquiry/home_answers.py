@@ -283,14 +283,14 @@ class HomeAnswers:
 
     def _reckoned(self, question: str, call: CallContext) -> HomeAnswer | None:
         """Reckon an answer; from what may not be meant, it gives way to what is surely read elsewhere."""
-        reckoned = self._worked_out(question, call)
+        reckoned = self._reckon(question, call)
         # An amount that is read is not the one to be worked out.
         if reckoned is None or reckoned.chance >= LEAST_SURE or reckoned.kind == "amount":
             return reckoned
         read = self._read_answer(question, call)
         return read if read.chance >= LEAST_SURE and not _is_of(read, reckoned) else reckoned
 
-    def _worked_out(self, question: str, call: CallContext) -> HomeAnswer | None:
+    def _reckon(self, question: str, call: CallContext) -> HomeAnswer | None:
         from hearth.memory.inquiry.reckoning.reckoned_answers import reckoned_answer  # most requests need none of it
 
         return reckoned_answer(question, self.passages, call)
@@ -299,7 +299,7 @@ class HomeAnswers:
         """Doubt an amount that texts state where another is reckoned; the rows of a table are all there are."""
         if computed.chance < LEAST_SURE or any("|" in one.quote for one in computed.witnesses):
             return computed
-        reckoned = self._worked_out(question, call)
+        reckoned = self._reckon(question, call)
         if reckoned is None or money_in(reckoned.value)[:1] == money_in(computed.value)[:1]:
             return computed
         return replace(computed, chance=DOUBTED)
