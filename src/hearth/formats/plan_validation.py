@@ -353,13 +353,21 @@ def is_moment(value: object) -> bool:
     return isinstance(value, str) and _MOMENT.match(value) is not None
 
 
-def literals(value: Argument) -> list[object]:
+def literals(value: Argument) -> list[Argument]:
     """Return the values written out in an argument, without references."""
     if isinstance(value, list):
         return [one for item in value for one in literals(item)]
     if isinstance(value, dict):
         return [one for item in value.values() for one in literals(item)]
     return [] if isinstance(value, Ref) or value is None else [value]
+
+
+def texts_in(value: object) -> list[str]:
+    """Return the texts in an argument or a value of JSON, those in lists and records included."""
+    if isinstance(value, str):
+        return [value]
+    items = value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else []
+    return [text for item in items for text in texts_in(item)]
 
 
 def _meant(name: str, known: Iterable[str], rest: str = "known are") -> str:

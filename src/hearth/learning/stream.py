@@ -209,8 +209,8 @@ class _Run:
 
     def _is_sure(self, plan: Plan) -> bool:
         if plan.planner not in self._thresholds:
-            learnt = learn_threshold(Agreements(self._state.store).outcomes(plan.planner), self._options.costs)
-            self._thresholds[plan.planner] = None if learnt is None else learnt.value
+            outcomes = Agreements(self._state.store).outcomes(plan.planner)
+            self._thresholds[plan.planner] = learn_threshold(outcomes, self._options.costs)
         return is_sure(plan, self._thresholds[plan.planner], self._options.confident)
 
     def _settle(

@@ -102,29 +102,19 @@ class Costs:
                 raise ValueError(f"the cost of a {name} is {value!r}; expected 0 or more")
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """Result of learning when to ask."""
-
-    value: float
-    """Least confidence with which a plan runs without asking; `ALWAYS_ASK` when none does."""
-    least_safe: float
-    """Least threshold that keeps the bound; `ALWAYS_ASK` when none was shown to."""
-    n_outcomes: int
-
-
 def least_drawn(costs: Costs) -> int:
     """Return how many drawn outcomes the bound needs at least, all of them right."""
     return math.ceil(math.log((1 - costs.assurance) / len(_STARTS)) / math.log(1 - costs.risk))
 
 
-def learn_threshold(outcomes: Sequence[Outcome], costs: Costs) -> Threshold | None:
-    """Learn the threshold to use from now on: safe, and no lower than pays. None while there is too little data."""
+def learn_threshold(outcomes: Sequence[Outcome], costs: Costs) -> float | None:
+    """Learn the least `sureness` with which a plan runs unasked from now on: safe, and no lower than pays; `ALWAYS_ASK`
+    when none does, None while there is too little data."""
     drawn = [outcome for outcome in outcomes if outcome.is_drawn]
     if len(drawn) < least_drawn(costs):
         return None
     safe = safe_thresholds(drawn, costs.risk, 1 - costs.assurance)
-    return Threshold(cheapest(outcomes, costs, safe), min(safe, default=ALWAYS_ASK), len(outcomes))
+    return cheapest(outcomes, costs, safe)
 
 
 def safe_thresholds(drawn: Sequence[Outcome], risk: float, error: float) -> tuple[float, ...]:
@@ -379,8 +369,8 @@ class Cascade:
         if self._comparing is None or self.teacher is None:
             return None
         if planner not in self._thresholds:
-            learnt = learn_threshold(self._comparing.agreements.outcomes(planner), self._comparing.costs)
-            self._thresholds[planner] = None if learnt is None else learnt.value
+            outcomes = self._comparing.agreements.outcomes(planner)
+            self._thresholds[planner] = learn_threshold(outcomes, self._comparing.costs)
         return self._thresholds[planner]
 
     def _is_sure(self, plan: Plan) -> bool:

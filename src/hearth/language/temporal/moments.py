@@ -20,7 +20,6 @@ from hearth.types import Plain
 
 Leaning = Literal["", "am", "pm"]
 DAY = dt.timedelta(days=1)
-MINUTE = dt.timedelta(minutes=1)
 MORNING_HOUR = 9
 """Hour that stands for a day when one moment is asked for."""
 

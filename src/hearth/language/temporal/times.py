@@ -216,10 +216,6 @@ def _time_after_cue(line: Line, text: str, places: tuple[int, int], cue: str) ->
     return _time_slot(line, text, said, (index, place, after), cue)
 
 
-def _ends(line: Line, index: int) -> bool:
-    return index >= len(line.tokens) or line.words[index] in ".,;?!"
-
-
 def _cues_at(line: Line, index: int) -> list[tuple[int, str]]:
     """Return each possible cue at a place as its number of tokens and its meaning, the longest first, no cue last."""
     found = []

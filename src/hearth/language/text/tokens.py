@@ -42,6 +42,11 @@ class Slot:
     covered: a time that is said in two places."""
 
 
+def slot_at(kind: str, text: str, start: int, end: int, views: Mapping[str, Plain]) -> Slot:
+    """Return a slot without a cue at a place of a text."""
+    return Slot(kind, start, end, text[start:end], views, "", start)
+
+
 @dataclass(frozen=True, slots=True)
 class Clause:
     """A part of a request that asks for one thing."""

@@ -35,7 +35,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from hearth.language.acts.clauses import clauses, without
+from hearth.language.acts.clauses import clauses
 from hearth.language.temporal.recurrence import REPEATS
 from hearth.language.temporal.split_expressions import TimeSaid, begun, carried, is_of_that_day, joined
 from hearth.language.temporal.time_words import HOLIDAY_STARTS, MONTHS, WEEKDAYS
@@ -304,7 +304,7 @@ def _is_capital(text: str, token: Token) -> bool:
 # ── All values ────────────────────────────────────────────────────────────────────────────────────────
 
 
-__all__ = ["Clause", "Slot", "clauses", "find_slots", "without"]
+__all__ = ["Clause", "Slot", "clauses", "find_slots"]
 
 _RANKS = {
     kind: rank

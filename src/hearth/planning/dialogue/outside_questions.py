@@ -54,9 +54,6 @@ _ACTIVITIES = {
     "work": r"work(?:s|ed|ing)?",
 }
 _DOES = {activity: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for activity, words in _ACTIVITIES.items()}
-_SOMEBODY = (
-    r"any(?:one|body)|some(?:one|body)|every(?:one|body)|people|persons?|folks?|visitors?|guests?|strangers?|they"
-)
 
 
 def _form(pattern: str) -> re.Pattern[str]:

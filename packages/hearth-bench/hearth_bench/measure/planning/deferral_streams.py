@@ -86,7 +86,7 @@ class Asker:
     def learn(self) -> None:
         if self.costs is not None:
             learnt = learn_threshold(self.outcomes[-N_REMEMBERED:], self.costs)
-            self.threshold = ALWAYS_ASK if learnt is None else learnt.value
+            self.threshold = ALWAYS_ASK if learnt is None else learnt
 
 
 def run_stream(
