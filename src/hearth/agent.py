@@ -282,10 +282,7 @@ class Agent:
         if plan and ruling and (ruling.verdict == "allow" or results):
             results = results or self.executor.run(episode_id, plan, self.tools.specs, request.now)
             while rounds < MAX_REPAIR_ROUNDS:
-                repaired = None
-                if any(result.status == "failed" for result in results):
-                    repaired = self.repairer.repair(request, self.context(), plan, results, self.tools.specs)
-                repaired = repaired or self._asked_elsewhere(Utterance.of(request, Context()), plan, results)
+                repaired = self._repaired(request, plan, results)
                 if (
                     repaired is None
                     or (again := self._ruled_again(request, repaired, plan, results)).verdict != "allow"
@@ -588,6 +585,14 @@ class Agent:
         if any(step.tool not in self.tools.specs for step in plan.steps):
             return NOTHING
         return groundedness(self.monitor, plan, self.tools.specs, self.occasion(request, plan), self._call_context)
+
+    def _repaired(self, request: Request, plan: Plan, results: Sequence[StepResult]) -> Plan | None:
+        """The plan that goes on where a step failed, or where nothing was found; None where nothing can be done."""
+        if any(result.status == "failed" for result in results):
+            repaired = self.repairer.repair(request, self.context(), plan, results, self.tools.specs)
+            if repaired is not None:
+                return repaired
+        return self._asked_elsewhere(Utterance.of(request, Context()), plan, results)
 
     def _asked_elsewhere(self, request: Utterance, plan: Plan, results: Sequence[StepResult]) -> Plan | None:
         """The plan that asks everything the owner has, where a look-up found nothing, a card that hardly answers, or

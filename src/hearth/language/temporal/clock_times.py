@@ -273,14 +273,19 @@ def _numeric(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, in
     is_hour = _is_hour(whole) and whole != "0"
     if len(fraction) == 2 and is_hour and int(fraction) < 60 and not is_unit_word(line.word(index + 1)):
         return Clock(int(whole), int(fraction), 0, int(whole) > 12), index + 1
-    if _is_hour(word) and _is_minutes(line, index + 1):  # "at 6 45"
-        minute = int(line.words[index + 1])
-        if half := _half(line, index + 2):
-            return _halved(int(word), minute, 0, half, index + 3)
-        return Clock(int(word), minute, 0, int(word) > 12), index + 2
+    if _is_hour(word) and _is_minutes(line, index + 1):
+        return _with_minutes(line, index)
     if _is_hour(word) and not _counts_something(line, index + 1):
         return _bare(word), index + 1
     return None
+
+
+def _with_minutes(line: Line, index: int) -> tuple[Clock, int] | None:
+    """Read an hour and its minutes with a space between them: 6 45, 6 45 pm."""
+    hour, minute = int(line.words[index]), int(line.words[index + 1])
+    if half := _half(line, index + 2):
+        return _halved(hour, minute, 0, half, index + 3)
+    return Clock(hour, minute, 0, hour > 12), index + 2
 
 
 def _is_sharp(line: Line, index: int) -> bool:

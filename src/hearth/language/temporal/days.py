@@ -294,10 +294,15 @@ def _after_the(line: Line, text: str, index: int, cue: str) -> Reading:
         return None
     if word in MODIFIERS:
         return _counted(line, text, place) or _modified(line, place, has_the=True)
+    return _named_after_the(line, text, place, cue)
+
+
+def _named_after_the(line: Line, text: str, place: int, cue: str) -> Reading:
+    """Read a part, a number or a name of a day after "the": the evening, the 3rd, the end of May, the bank holiday."""
+    word = line.word(place)
     if word in PARTS and word not in MEALS:
-        return _part(
-            line, place, "the" if cue in ("in", "by", "until", "during", "before", "after", "since") else "", False
-        )
+        is_told = cue in ("in", "by", "until", "during", "before", "after", "since")
+        return _part(line, place, "the" if is_told else "", False)
     if word in ORDINALS or word in ("first", "twenty", "thirty"):
         return _ordinal(line, text, place, cue)
     if word in ("end", "beginning", "start", "middle"):

@@ -345,17 +345,22 @@ def _bare_after_day(line: Line, place: int, said: Said) -> Reading:
     if said.first is None or said.after is not None or said.clock is not None or line.is_counting:
         return None
     read = clock(line, place, "at")
-    if line.word(place - 1) == "," and word not in NUMBER_WORDS:
-        is_price = "." in word and read is not None and line.word(read[1]) == "for"  # "Friday, 2.50 for bread"
-        has_number = said.weekday is None and line.word(place - 2) not in _TODAYS
-        if is_price or (is_year(word) and has_number) or not _has_minutes(read):
-            return None
+    if line.word(place - 1) == "," and word not in NUMBER_WORDS and _is_no_hour(line, place, said, read):
+        return None
     if read is None or line.word(read[1]) not in AFTER_HOUR:
         return None
     if word.isdecimal() and said.weekday is not None and (alone := lone_day(line, int(word))) is not None:
         is_date = alone.weekday() == said.weekday and (alone - line.today).days < 14
         return None if is_date else read
     return read
+
+
+def _is_no_hour(line: Line, place: int, said: Said, read: Reading) -> bool:
+    """Return whether a number behind a comma is a price, a year or a count, and not the hour of the day before it."""
+    word = line.word(place)
+    is_price = "." in word and read is not None and line.word(read[1]) == "for"  # "Friday, 2.50 for bread"
+    has_number = said.weekday is None and line.word(place - 2) not in _TODAYS
+    return is_price or (is_year(word) and has_number) or not _has_minutes(read)
 
 
 def _has_minutes(read: Reading) -> bool:
@@ -565,6 +570,12 @@ def _offset(line: Line, text: str, place: int, cue: str) -> Reading:
         anchored = _anchored(line, text, span, relation, after + 1)
         if anchored is not None:
             return anchored
+    return _behind_length(line, place, span, cue, after)
+
+
+def _behind_length(line: Line, place: int, span: Length, cue: str, after: int) -> Reading:
+    """Read what stands behind a length that its cue counts from now: "in 20 minutes", "in two weeks' time"."""
+    relation = line.word(after)
     if cue == "in" and fits_in(line, place - 2, relation):
         return None
     if cue == "in" and relation not in ("before", "after", "earlier", "of"):
