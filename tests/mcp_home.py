@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hearth import cli
 from hearth.config import Settings
-from hearth.models.llm.scripted import HashEncoder
 from hearth.serve import desk
+from hearth.testing import HashEncoder
 from tests.served_home import scripted
 
 

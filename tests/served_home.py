@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from hearth.agent import Agent, _shipped_hash, make_home
-from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.deferral.cascade import Cascade
+from hearth.planning.deferral import Cascade
 from hearth.protocols import Reply
 from hearth.serve.desk import Asked, Desk
 from hearth.serve.door import KEYS_FILE, Keys
 from hearth.serve.house import Address, House, opened
 from hearth.storage.database import Store
-from hearth.testing import ScriptedPlanner
+from hearth.testing import HashEncoder, ScriptedPlanner
 from hearth.types import Plan, Step
 
 PLANS = {

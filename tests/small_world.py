@@ -12,11 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from hearth.learning.learned_state import Offer, State
-from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.ranking.features import ReadingOptions
 from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.planning.retrieval.recall_planner import RecallPlanner
-from hearth.testing import FIXED_NOW
+from hearth.testing import FIXED_NOW, HashEncoder
 from hearth.types import Context, Demonstration, Plan, Request, Step, ToolSpec
 
 OPTIONS = StudentOptions(reading=ReadingOptions(n_cosines=64, n_words=64), n_fit=60)

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hearth.formats.plan_validation import renumbered
 from hearth.language.reading import Utterance
 from hearth.language.text.tokens import listed
 from hearth.planning.arguments.alignment import ANY_TIME, Lesson, Said, Slotted, explain, flat, named_in, tokens_of
-from hearth.planning.plan_steps import moved
 from hearth.types import Context, Demonstration
 
 UNKNOWN = -1
@@ -122,7 +122,7 @@ def pieces_of(demonstration: Demonstration) -> list[Demonstration]:
             return []
         numbers = sorted(number for act in mine for number in act.steps)
         place = {number: k for k, number in enumerate(numbers)}
-        steps = tuple(moved(demonstration.plan.steps[number], place) for number in numbers)
+        steps = tuple(renumbered(demonstration.plan.steps[number], place) for number in numbers)
         said = _JOINING.sub("", text[found.words[first][0] : found.words[stop - 1][1]]).rstrip(" ,;:.-")
         if mine or not pieces:  # what is said last and no step is for may be a wish all the same: "read it to me"
             piece = replace(demonstration, request=said, plan=replace(demonstration.plan, steps=steps), task_steps=())

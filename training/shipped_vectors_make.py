@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from hearth.agent import shipped_demonstrations
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.models.encoder.shipped_vectors import FILE, ShippedVectors
+from hearth.models.encoder.sentence_encoder import SHIPPED, MiniLMEncoder, ShippedVectors
 from hearth.planning.arguments import shipped_lessons
 from hearth.planning.arguments.alignment import explain
 
@@ -27,9 +26,9 @@ def main() -> None:
     encoder = MiniLMEncoder.open(is_afresh=True)
     vectors = np.vstack([encoder.encode([text]) for text in texts])
     made = ShippedVectors.of(texts, vectors)
-    np.save(_FOLDER / FILE, made.rows)
+    np.save(_FOLDER / SHIPPED, made.rows)
     (_FOLDER / shipped_lessons.FILE).write_bytes(shipped_lessons.packed(demonstrations))
-    for path in (_FOLDER / FILE, _FOLDER / shipped_lessons.FILE):
+    for path in (_FOLDER / SHIPPED, _FOLDER / shipped_lessons.FILE):
         print(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB")
 
 

@@ -1,7 +1,7 @@
 """Train the scores of free-text arguments: `python -m training.span_scores_train` (extra `train`: torch; some minutes).
 
 The shipped demonstrations, whole and clause by clause: for each free-text parameter of each step, the words that are
-its value, or that none are. The network is `hearth.planning.arguments.span_scores`; the chance of a stretch is taken
+its value, or that none are. The network is `hearth.planning.arguments.span_boundaries`; a stretch's chance is taken
 among all stretches of the request and saying nothing. What a tool's file says of a parameter is embedded and a vector
 of its own added, left out of every fourth row so that neither does all the work. Writes src/hearth/data/span_scores.npz
 and span_scores.json: options, counts, hash of the demonstrations. The same seed, torch and number of threads give the
@@ -34,7 +34,7 @@ from hearth.language.reading import Utterance
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.alignment import ANY_TIME, LessonStep, Said, Token, explain, named_in, tokens_of
 from hearth.planning.arguments.binding import TEXT_TYPES
-from hearth.planning.arguments.span_scores import N_BUCKETS, REACH, shape_of, vectors_of
+from hearth.planning.arguments.span_boundaries import N_BUCKETS, REACH, shape_of, vectors_of
 from hearth.registry import load_tools
 from hearth.types import Context, Demonstration, ToolSpec
 
@@ -161,7 +161,7 @@ def _told(name: str, specs: Mapping[str, ToolSpec]) -> str:
 
 
 class Network(nn.Module):  # type: ignore[misc, unused-ignore]
-    """The network of `hearth.planning.arguments.span_scores`, to be trained."""
+    """The network of `hearth.planning.arguments.span_boundaries`, to be trained."""
 
     def __init__(self, told: Tensor, options: Options) -> None:
         super().__init__()

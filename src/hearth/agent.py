@@ -62,15 +62,21 @@ from hearth.memory.search.time_mentions import times_named
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.permissions import make_private
 from hearth.planning.arguments import shipped_lessons
-from hearth.planning.deferral.cascade import Cascade, Draft, cascade_of
-from hearth.planning.dialogue.amendments.added_steps import with_copied, with_lead
-from hearth.planning.dialogue.amendments.contradictions import refused_deed, with_state_asked, without_contradictions
-from hearth.planning.dialogue.amendments.each_of_several import with_each_day, with_each_device, with_each_time
-from hearth.planning.dialogue.amendments.told_text import said_directly, turned_to_told, without_told_filters
+from hearth.planning.deferral import Cascade, Draft, cascade_of
+from hearth.planning.dialogue.amended_steps import (
+    said_directly,
+    turned_to_told,
+    with_copied,
+    with_each_day,
+    with_each_device,
+    with_each_time,
+    with_lead,
+    without_told_filters,
+)
+from hearth.planning.dialogue.answer_steps import FIND, with_answer
 from hearth.planning.dialogue.clarification import either_asked, nearest_rhythm
-from hearth.planning.dialogue.fallbacks.answer_steps import FIND, with_answer
-from hearth.planning.dialogue.fallbacks.cloud_fallback import ASK_CLOUD, asked_of_cloud
-from hearth.planning.dialogue.fallbacks.dated_reminders import (
+from hearth.planning.dialogue.contradictions import refused_deed, with_state_asked, without_contradictions
+from hearth.planning.dialogue.dated_reminders import (
     DatedThing,
     dated_thing,
     day_in,
@@ -78,8 +84,7 @@ from hearth.planning.dialogue.fallbacks.dated_reminders import (
     when_asked,
     with_date,
 )
-from hearth.planning.dialogue.fallbacks.footage_questions import asked_of_footage
-from hearth.planning.dialogue.fallbacks.memory_fallback import (
+from hearth.planning.dialogue.memory_fallback import (
     Beyond,
     Grounds,
     asked_beyond_card,
@@ -92,7 +97,7 @@ from hearth.planning.dialogue.fallbacks.memory_fallback import (
     names_no_field,
     told_to_memory,
 )
-from hearth.planning.dialogue.fallbacks.other_readings import (
+from hearth.planning.dialogue.other_readings import (
     is_of_found_things,
     may_restore,
     named_share,
@@ -100,6 +105,7 @@ from hearth.planning.dialogue.fallbacks.other_readings import (
     takes_away,
     with_named_file,
 )
+from hearth.planning.dialogue.outside_questions import ASK_CLOUD, asked_of_cloud, asked_of_footage
 from hearth.planning.retrieval.recall_planner import RecallPlanner, as_typed
 from hearth.protocols import Approver, CallContext, Encoder, Footage, LanguageModel, Planner, Tool
 from hearth.registry import ENTITIES, FOOTAGE, Part, Tools, blamed, load_parts, load_tools, second_footage
@@ -276,8 +282,7 @@ class Agent:
         if plan and ruling and (ruling.verdict == "allow" or results):
             results = results or self.executor.run(episode_id, plan, self.tools.specs, request.now)
             while rounds < MAX_REPAIR_ROUNDS:
-                repaired = self.repairer.repair(request, self.context(), plan, results, self.tools.specs)
-                repaired = repaired or self._asked_elsewhere(Utterance.of(request, Context()), plan, results)
+                repaired = self._repaired(request, plan, results)
                 if (
                     repaired is None
                     or (again := self._ruled_again(request, repaired, plan, results)).verdict != "allow"
@@ -418,7 +423,8 @@ class Agent:
         found: Plan | Refusal | None = None
         try:
             found = self.planner.settle(draft, request, request.context, tools)
-            found = with_unsaid(found, request, tools) if isinstance(found, Plan) else found
+            if isinstance(found, Plan) and found.planner != self.recall.name:  # this device makes nothing up
+                found = with_unsaid(found, request, tools)
         finally:
             settled = found if isinstance(found, Plan) else None
             self.monitor.foreseen = ahead.settle(settled) if ahead is not None else None
@@ -579,6 +585,14 @@ class Agent:
         if any(step.tool not in self.tools.specs for step in plan.steps):
             return NOTHING
         return groundedness(self.monitor, plan, self.tools.specs, self.occasion(request, plan), self._call_context)
+
+    def _repaired(self, request: Request, plan: Plan, results: Sequence[StepResult]) -> Plan | None:
+        """The plan that goes on where a step failed, or where nothing was found; None where nothing can be done."""
+        if any(result.status == "failed" for result in results):
+            repaired = self.repairer.repair(request, self.context(), plan, results, self.tools.specs)
+            if repaired is not None:
+                return repaired
+        return self._asked_elsewhere(Utterance.of(request, Context()), plan, results)
 
     def _asked_elsewhere(self, request: Utterance, plan: Plan, results: Sequence[StepResult]) -> Plan | None:
         """The plan that asks everything the owner has, where a look-up found nothing, a card that hardly answers, or

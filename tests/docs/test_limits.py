@@ -32,14 +32,13 @@ from hearth.execution.reference_resolution import MAX_NAMED
 from hearth.guard.policy.question import YesApprover
 from hearth.language.acts.admissibility import MAX_CHARACTERS, why_unreadable
 from hearth.language.discourse.coreference import WITHIN
-from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.deferral.cascade import Cascade
+from hearth.planning.deferral import Cascade
 from hearth.protocols import Tool
 from hearth.registry import load_tools
 from hearth.serve.pages.memory_pages import _sought
 from hearth.storage.database import Store
 from hearth.storage.workspace import Folder
-from hearth.testing import ClosedEgress, ScriptedPlanner
+from hearth.testing import ClosedEgress, HashEncoder, ScriptedPlanner
 from hearth.tools.foreign.mcp_connection import Connection
 from hearth.types import Plan, Step
 from tests import ROOT

@@ -21,7 +21,6 @@ import pytest
 from hearth import cli
 from hearth.errors import ConfigError, DeniedError, NotFound, RequestError
 from hearth.memory.facts.fact_store import NewFact
-from hearth.models.llm.scripted import HashEncoder
 from hearth.serve import house
 from hearth.serve.desk import Caller
 from hearth.serve.door import KEYS_FILE, Keys
@@ -29,6 +28,7 @@ from hearth.serve.household import members, served
 from hearth.serve.household.members import CHALLENGE_S, MEMBERS_FILE, Members, Passkey, Passkeys, Sessions
 from hearth.serve.household.served import Household
 from hearth.serve.pages.page import PAGES
+from hearth.testing import HashEncoder
 from tests.e2e.test_page_quality import THEMES, violations
 from tests.served_home import ASKS, READS, made, scripted, until
 

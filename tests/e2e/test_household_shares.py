@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from hearth.models.llm.scripted import HashEncoder
 from hearth.serve.desk import Caller
 from hearth.serve.household import served, shared_things
 from hearth.serve.household.members import MEMBERS_FILE, Members
 from hearth.serve.household.served import Household
+from hearth.testing import HashEncoder
 from hearth.types import Plan, Step
 from tests.assistant_server import TOKEN, AssistantServer, running_assistant
 from tests.served_home import made, scripted, until

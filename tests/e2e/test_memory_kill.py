@@ -21,9 +21,8 @@ from hearth.memory.retention import Keeper, Retention
 from hearth.memory.search.memory_index import EventIndex, packed
 from hearth.memory.transfer.import_sources import Source
 from hearth.memory.transfer.importers import Report, imported
-from hearth.models.llm.scripted import HashEncoder
 from hearth.storage.database import Store
-from hearth.testing import FIXED_NOW
+from hearth.testing import FIXED_NOW, HashEncoder
 
 N_KILLS = 14
 DAY = dt.timedelta(days=1)

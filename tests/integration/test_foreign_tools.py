@@ -25,9 +25,8 @@ from hearth.guard.flow.labels import Value
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy.policy import Policy
 from hearth.guard.policy.question import RefusingApprover
-from hearth.models.llm.scripted import HashEncoder
 from hearth.protocols import Approver, Tool
-from hearth.testing import ClosedEgress, FixedApprover, make_call
+from hearth.testing import ClosedEgress, FixedApprover, HashEncoder, make_call
 from hearth.tools.foreign.accepted_tools import FILE, OfferedTool, accept, accepted
 from hearth.tools.foreign.json_schemas import MAX_DESCRIPTION_CHARACTERS
 from hearth.tools.foreign.mcp_connection import Connection

@@ -85,6 +85,6 @@ def test_heads_that_are_gone_are_joined_again_when_the_home_next_learns(tmp_path
 
 
 def test_sums_of_fewer_features_are_not_joined(others: Statistics) -> None:
-    from hearth.planning.ranking.statistics.device_profiles import PROFILES
+    from hearth.planning.ranking.ranker_options import PROFILES
 
     assert prior_file.joined(others.seen_by(PROFILES["small"].reading), MiniLMEncoder.open()) is None

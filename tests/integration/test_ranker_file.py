@@ -17,10 +17,10 @@ import pytest
 from numpy.typing import NDArray
 
 from hearth.errors import StatisticsError, StoreCorruptError, StoreError, StoreFullError, StoreVersionError
-from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.ranking.ranker import Student
 from hearth.planning.ranking.ranker_file import FILE_NAME
 from hearth.protocols import Proposal
+from hearth.testing import HashEncoder
 from hearth.types import Demonstration, Plan, Step
 from tests.unit.planning.test_ranker import OPTIONS, TOOLS, demonstration, lessons
 
@@ -229,7 +229,7 @@ def test_a_full_disk_leaves_the_old_file(taught: Student, tmp_path: Path, monkey
 _SAVER = """\
 import sys
 from pathlib import Path
-from hearth.models.llm.scripted import HashEncoder
+from hearth.testing import HashEncoder
 from hearth.planning.ranking.ranker import Student
 from tests.unit.planning.test_ranker import OPTIONS, TOOLS, lessons
 student = Student(HashEncoder(48), TOOLS, OPTIONS)

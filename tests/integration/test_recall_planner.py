@@ -11,12 +11,11 @@ import pytest
 from hearth.formats.plan_json import read_demonstrations
 from hearth.language.reading import read
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.retrieval.plan_assembly import Part
 from hearth.planning.retrieval.recall_planner import RecallPlanner, as_typed, is_shaky, words_of
 from hearth.registry import load_tools
 from hearth.storage.database import Store
-from hearth.testing import FIXED_NOW, check_planner
+from hearth.testing import FIXED_NOW, HashEncoder, check_planner
 from hearth.types import (
     Argument,
     Context,

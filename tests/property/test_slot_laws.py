@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth.formats.tool_signature import from_plain
-from hearth.language.values.slots import Slot, clauses, find_slots, without
+from hearth.language.values.slots import Slot, clauses, find_slots
 from hearth.types import Context, Entity
 
 ZONES = ("Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "UTC")
@@ -191,15 +191,6 @@ def test_clauses_are_in_order_and_share_out_the_slots(text: str, now: dt.datetim
         assert all(clause.start <= slot.start and slot.end <= clause.end for slot in clause.slots)
         place = clause.end
     assert [slot for clause in found for slot in clause.slots] == list(slots)
-
-
-@settings(max_examples=100, deadline=None)
-@given(texts, nows)
-def test_without_keeps_what_is_no_slot(text: str, now: dt.datetime) -> None:
-    slots = find_slots(text, now, CONTEXT)
-    form = without(text, slots)
-    n_kept = len(text) - sum(slot.end - slot.start for slot in slots)
-    assert len(form) == n_kept + sum(len(slot.kind) + 2 for slot in slots)
 
 
 @given(st.integers(1, 5000), nows)

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.ranking.ranker import Student
+from hearth.testing import HashEncoder
 from tests.unit.planning.test_ranker import OPTIONS, TOOLS, lessons
 
 LESSONS = lessons(48)

@@ -18,10 +18,10 @@ from hearth.edge import enrolment
 from hearth.guard.policy.question import RefusingApprover
 from hearth.language.text.word_match import folded
 from hearth.memory.facts.fact_store import NewFact
-from hearth.models.llm.scripted import HashEncoder, ScriptedModel
-from hearth.planning.deferral.cascade import Cascade
+from hearth.models.llm.scripted import ScriptedModel
+from hearth.planning.deferral import Cascade
 from hearth.storage.database import Store
-from hearth.testing import FIXED_NOW, ScriptedPlanner
+from hearth.testing import FIXED_NOW, HashEncoder, ScriptedPlanner
 from hearth.types import Episode
 
 TOKEN = "hearth_token-of-a-test"

@@ -33,12 +33,11 @@ from hearth.models.injection_classifier import (
     plain,
     signs,
 )
-from hearth.models.llm.scripted import HashEncoder
 from hearth.protocols import CallContext
 from hearth.storage.database import Store
 from hearth.storage.trace import Trace
 from hearth.storage.workspace import Folder
-from hearth.testing import FIXED_NOW, FixedApprover, make_call
+from hearth.testing import FIXED_NOW, FixedApprover, HashEncoder, make_call
 from hearth.types import OWNER, Label, Plain, Plan, Ref, Request, Ruling, Step, StepResult, ToolSpec
 from tests import ROOT
 

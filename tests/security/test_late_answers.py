@@ -16,9 +16,8 @@ from hearth.guard.decision import Occasion
 from hearth.guard.flow.labels import Value
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy.policy import Policy
-from hearth.models.llm.scripted import HashEncoder
 from hearth.protocols import Reply
-from hearth.testing import FIXED_NOW, make_call
+from hearth.testing import FIXED_NOW, HashEncoder, make_call
 from hearth.types import OWNER, Plan, Ruling, Step
 
 EVENING = FIXED_NOW.replace(hour=21, minute=58)

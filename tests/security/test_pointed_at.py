@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from hearth.agent import Agent, make_home
-from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.deferral.cascade import Cascade
-from hearth.testing import FIXED_NOW, FixedApprover, ScriptedPlanner
+from hearth.planning.deferral import Cascade
+from hearth.testing import FIXED_NOW, FixedApprover, HashEncoder, ScriptedPlanner
 from hearth.types import Plan, Ref, Step
 
 FREELY = "\n[policy.move_event]\nruling = 'allow'\n[policy.move_reminder]\nruling = 'allow'\n"

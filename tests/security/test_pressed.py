@@ -16,9 +16,8 @@ from hearth.guard.policy.question import YesApprover
 from hearth.learning import corrections
 from hearth.learning.corrections import harvest
 from hearth.learning.learned_state import Offer, State
-from hearth.models.llm.scripted import HashEncoder
 from hearth.serve.desk import Caller, Desk
-from hearth.testing import FIXED_NOW
+from hearth.testing import FIXED_NOW, HashEncoder
 from hearth.types import Episode, Plan, Step
 
 TODO = (

@@ -12,10 +12,9 @@ import pytest
 
 from hearth import Names, tool
 from hearth.agent import Agent, make_home
-from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.deferral.cascade import Cascade
+from hearth.planning.deferral import Cascade
 from hearth.protocols import CallContext, Reply
-from hearth.testing import FIXED_NOW, FixedApprover, ScriptedPlanner
+from hearth.testing import FIXED_NOW, FixedApprover, HashEncoder, ScriptedPlanner
 from hearth.types import Plain, Plan, Referent, Step
 
 Bridge = Annotated[str, Names(lambda value, call, given: Referent(str(value)))]

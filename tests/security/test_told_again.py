@@ -16,10 +16,9 @@ from hearth import Names, tool
 from hearth.agent import Agent, make_home
 from hearth.errors import NotFound
 from hearth.formats.tool_signature import as_written
-from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.deferral.cascade import Cascade
+from hearth.planning.deferral import Cascade
 from hearth.protocols import CallContext, Reply
-from hearth.testing import FIXED_NOW, FixedApprover, ScriptedPlanner
+from hearth.testing import FIXED_NOW, FixedApprover, HashEncoder, ScriptedPlanner
 from hearth.types import Plain, Plan, Referent, Step
 
 ShiftId = NewType("ShiftId", str)

@@ -17,11 +17,10 @@ from hearth.formats.tool_signature import tool
 from hearth.guard.capability.unsaid import source_of, with_unsaid
 from hearth.guard.policy.question import RefusingApprover, YesApprover
 from hearth.language.reading import Utterance
-from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.deferral.cascade import Cascade
+from hearth.planning.deferral import Cascade
 from hearth.protocols import Approver
 from hearth.registry import load_tools
-from hearth.testing import FIXED_NOW, FixedApprover, ScriptedPlanner
+from hearth.testing import FIXED_NOW, FixedApprover, HashEncoder, ScriptedPlanner
 from hearth.types import Context, Entity, Plan, Ref, Refusal, Request, Step, StepResult
 from hearth_home.tools import home as home_tools
 

@@ -18,10 +18,9 @@ from hearth.agent import UNDO_KEPT, Agent, make_home, replayed
 from hearth.errors import CancelledError, NotFound
 from hearth.execution.executor import MAX_RESUMES
 from hearth.guard.policy.question import RefusingApprover, YesApprover
-from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.deferral.cascade import Cascade
+from hearth.planning.deferral import Cascade
 from hearth.protocols import CallContext, Tool
-from hearth.testing import FIXED_NOW, FixedApprover, ScriptedPlanner
+from hearth.testing import FIXED_NOW, FixedApprover, HashEncoder, ScriptedPlanner
 from hearth.types import Plan, Refusal, Step
 
 

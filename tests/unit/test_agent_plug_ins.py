@@ -12,10 +12,9 @@ import pytest
 from hearth import agent as agents
 from hearth.agent import Agent, make_home
 from hearth.errors import CancelledError, ConfigError, NotFound, StoreError
-from hearth.models.llm.scripted import HashEncoder
 from hearth.protocols import CallContext
 from hearth.registry import ENTITIES, FOOTAGE, Part, Parts
-from hearth.testing import FIXED_NOW, FixedApprover, ScriptedFootage
+from hearth.testing import FIXED_NOW, FixedApprover, HashEncoder, ScriptedFootage
 from hearth.types import Entity
 
 ANA = Entity("Ana Ruiz", "person")

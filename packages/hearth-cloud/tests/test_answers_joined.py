@@ -14,10 +14,9 @@ from hearth.edge.cloud_link import Link
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.policy.question import RefusingApprover
 from hearth.memory.facts.fact_store import NewFact
-from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.deferral.cascade import Cascade
+from hearth.planning.deferral import Cascade
 from hearth.storage.database import Store
-from hearth.testing import FIXED_NOW, ScriptedPlanner
+from hearth.testing import FIXED_NOW, HashEncoder, ScriptedPlanner
 from hearth_cloud.service.general_answers import RecordedAnswers
 
 RECORDED = {

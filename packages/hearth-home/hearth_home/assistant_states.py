@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from hearth.errors import MissingExtraError, NotFound, ToolError, ToolTimeout, TransientToolError
 from hearth.protocols import SETTABLE, Egress, Message, Observation, Reading, Thing
 from hearth.types import Plain
-from hearth_home.mqtt_broker import configured, is_of_this_house, is_this_machine
+from hearth_home.mqtt_broker import configured, is_of_this_house, is_this_machine, secured_by
 
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
@@ -274,7 +274,7 @@ class AssistantSession:
             raise TransientToolError(f"{self._assistant} closed the connection, nothing was sent; try again") from None
 
     def _record(self, said: str) -> None:
-        self._egress.record(self._assistant.host, said.encode(), self._reason, tls=_secured_by(self._socket.socket))
+        self._egress.record(self._assistant.host, said.encode(), self._reason, tls=secured_by(self._socket.socket))
 
 
 @contextlib.contextmanager
@@ -324,12 +324,6 @@ def connected_assistant(
             session = AssistantSession(opened, assistant, egress, reason, cancelled)
             session.log_in()
             yield session
-
-
-def _secured_by(connection: object) -> str:
-    """Return version and cipher of a connection, for the record; empty for one without TLS."""
-    cipher = connection.cipher() if isinstance(connection, ssl.SSLSocket) else None
-    return f"{connection.version()} {cipher[0]}" if isinstance(connection, ssl.SSLSocket) and cipher else ""
 
 
 def _line(text: str) -> str:

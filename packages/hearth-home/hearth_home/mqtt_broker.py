@@ -263,7 +263,7 @@ class Session:
 
     def _record(self, said: str | bytes) -> None:
         payload = said.encode() if isinstance(said, str) else said
-        self._egress.record(self._broker.host, payload, self._reason, tls=_secured_by(self._client.socket()))
+        self._egress.record(self._broker.host, payload, self._reason, tls=secured_by(self._client.socket()))
 
 
 @contextlib.contextmanager
@@ -352,7 +352,7 @@ def _faults_said(broker: Broker) -> Iterator[None]:
         ) from None
 
 
-def _secured_by(sock: object) -> str:
+def secured_by(sock: object) -> str:
     """Return version and cipher of a connection, for the record; empty for one without TLS."""
     cipher = sock.cipher() if isinstance(sock, ssl.SSLSocket) else None
     return f"{sock.version()} {cipher[0]}" if isinstance(sock, ssl.SSLSocket) and cipher else ""

@@ -28,7 +28,7 @@ from hearth.edge.cloud_link import Link
 from hearth.errors import ConfigError, EgressError, LinkError, PlanError, PlannerError, WireError
 from hearth.formats import edge_protocol
 from hearth.formats.plan_json import plan_from_json, tool_to_json
-from hearth.formats.plan_validation import check_plan
+from hearth.formats.plan_validation import check_plan, texts_in
 from hearth.guard.egress.masking_door import Masked, MaskingDoor, Part, sending
 from hearth.planning.arguments.schema_filler import Filler, Filling
 from hearth.planning.dialogue.clarification import question_about
@@ -76,7 +76,7 @@ class Answered:
         if given.plan is None and (given.refusal is None or given.refusal.kind != "out_of_scope"):
             return
         said = set(_MOMENT.findall(asked.request))
-        if any(set(_MOMENT.findall(text)) - said for text in _texts(given.plan)):
+        if any(set(_MOMENT.findall(text)) - said for text in texts_in(given.plan)):
             return
         with self._store.transaction() as cursor:
             cursor.execute(
@@ -92,17 +92,6 @@ class Answered:
         words = " ".join(asked.request.split())
         parts = json.dumps([self._host, words, asked.tools_sha256])
         return hashlib.sha256(parts.encode(errors="surrogatepass")).hexdigest()
-
-
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _texts(item)
 
 
 # ── The teacher ────────────────────────────────────────────────────────────────────────────────────────

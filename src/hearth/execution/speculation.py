@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 
 from hearth.errors import Ambiguous, HearthError, NotFound
 from hearth.execution.reference_resolution import bind
+from hearth.formats.plan_validation import texts_in
 from hearth.guard.decision import Occasion
 from hearth.guard.egress.speculative_reads import Foreseen, ShutEgress
 from hearth.guard.flow.labels import Value, refs_in, run_order
@@ -267,14 +268,6 @@ def _share_named(said: str, found: Plain) -> float:
     """Return the share of the words that the record which has most of them has; 0 where nothing was found."""
     asked = stems(said) - _SMALL
     records = found if isinstance(found, list) else [found] if found is not None else []
-    texts = [stems(" ".join(_texts(record))) for record in records[:20]]
+    texts = [stems(" ".join(texts_in(record))) for record in records[:20]]
     best = max((sum(word in text for word in asked) / max(1, len(asked)) for text in texts), default=NOTHING)
     return max(best, 0.1) if records else NOTHING
-
-
-def _texts(value: Plain) -> list[str]:
-    if isinstance(value, dict):
-        return [text for item in value.values() for text in _texts(item)]
-    if isinstance(value, list):
-        return [text for item in value for text in _texts(item)]
-    return [value] if isinstance(value, str) else []

@@ -34,6 +34,7 @@ MAX_STEPS = 64
 MAX_DEPTH = 16
 """Deepest nesting of lists and records in an argument."""
 
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d|$)")
 _TEXT_FORMS = {
     "EmailAddress": (re.compile(r"[^@\s,;<>]+@[^@\s,;<>]+"), "an e-mail address such as 'mia@example.org'"),
     "PhoneNumber": (re.compile(r"(?=(?:\D*\d){3})[^A-Za-z]*(?:\s*(?:ext\.?|x)\s*\d+)?"), "a phone number"),
@@ -63,6 +64,15 @@ def faults(plan: Plan, tools: Mapping[str, ToolSpec]) -> tuple[PlanError, ...]:
 def only_reads(plan: Plan, tools: Mapping[str, ToolSpec]) -> bool:
     """Return whether every step is of a known tool that changes nothing and sends nothing."""
     return all(step.tool in tools and tools[step.tool].effect == "none" for step in plan.steps)
+
+
+_TAKING_AWAY = frozenset({"delete", "cancel", "remove", "complete", "unlock", "open"})
+"""First words of tools after which something is gone, or stands open."""
+
+
+def is_taking_away(step: Step, tools: Mapping[str, ToolSpec]) -> bool:
+    """Return whether something is gone after a step, or stands open."""
+    return tools[step.tool].effect != "none" and step.tool.partition("_")[0] in _TAKING_AWAY
 
 
 def _examine(plan: Plan, tools: Mapping[str, ToolSpec]) -> tuple[list[PlanError], list[Step], bool]:
@@ -328,6 +338,36 @@ def renumbered(step: Step, place: Mapping[int, int]) -> Step:
         name: with_refs(value, lambda ref: Ref(place[ref.step], ref.path)) for name, value in step.arguments.items()
     }
     return replace(step, arguments=arguments, after=tuple(place[k] for k in step.after))
+
+
+def shifted(steps: Sequence[Step], by: int) -> list[Step]:
+    """Return the steps with every reference and ordering shifted by `by`."""
+    return [renumbered(step, {k: k + by for k in range(-by, len(steps))}) for step in steps]
+
+
+# ── Values ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def is_moment(value: object) -> bool:
+    """Return whether a value is a date, or a date and time, written out."""
+    return isinstance(value, str) and _MOMENT.match(value) is not None
+
+
+def literals(value: Argument) -> list[Argument]:
+    """Return the values written out in an argument, without references."""
+    if isinstance(value, list):
+        return [one for item in value for one in literals(item)]
+    if isinstance(value, dict):
+        return [one for item in value.values() for one in literals(item)]
+    return [] if isinstance(value, Ref) or value is None else [value]
+
+
+def texts_in(value: object) -> list[str]:
+    """Return the texts in an argument or a value of JSON, those in lists and records included."""
+    if isinstance(value, str):
+        return [value]
+    items = value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else []
+    return [text for item in items for text in texts_in(item)]
 
 
 def _meant(name: str, known: Iterable[str], rest: str = "known are") -> str:

@@ -455,7 +455,7 @@ def _with_what_comes(ruling: Ruling, coming: tuple[Ruling, ...]) -> Ruling:
 
 def _made_up(plan: Plan, index: int) -> Ruling | None:
     """Return the ruling on a step that is given what another planner made up, or what that finds; None for others."""
-    found = unsaid_in(plan, index)
+    found = unsaid_in(plan, index) if any(step.unsaid for step in plan.steps) else None
     if found is None:
         return None
     (place, name), tool = found, plan.steps[index].tool

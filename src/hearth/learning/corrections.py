@@ -34,8 +34,8 @@ from hearth.learning import demonstration_store as rows
 from hearth.learning.demonstration_store import Entry, entry_of, hold, why_not
 from hearth.learning.learned_state import State
 from hearth.learning.teacher import Origin, entry_from, words_of
-from hearth.planning.deferral.agreement_log import comparison
-from hearth.planning.deferral.agreement_log import note as note_agreement
+from hearth.planning.deferral import comparison
+from hearth.planning.deferral import note as note_agreement
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.storage.database import Store
 from hearth.storage.trace import CallRecord, Trace

@@ -26,11 +26,11 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from hearth.edge.outbox import note_demonstrations
 from hearth.errors import Cycle, PlanError, PlanTooLong, RequestError, StoreError, UnknownTool
 from hearth.formats.plan_json import demonstration_from_json, plan_from_json, plan_to_json
-from hearth.formats.plan_validation import faults
+from hearth.formats.plan_validation import faults, texts_in
 from hearth.guard.flow.injection import INJECTION
 from hearth.storage.database import Store
 from hearth.storage.trace import label_from_text, label_text
-from hearth.types import PUBLIC, UNTRUSTED_SOURCES, Argument, Demonstration, Label, Plain, ToolSpec
+from hearth.types import PUBLIC, UNTRUSTED_SOURCES, Demonstration, Label, Plain, ToolSpec
 
 MAX_REQUEST_BYTES = 1_000_000
 MAX_LINE_BYTES = 4_000_000
@@ -373,21 +373,13 @@ def why_touched(entry: Entry, tools: Mapping[str, ToolSpec]) -> str:
         spec = tools.get(step.tool)
         for parameter in spec.parameters if spec is not None else ():
             if parameter.is_sink and parameter.name in step.arguments:
-                for text in _literals(step.arguments[parameter.name]):
+                for text in texts_in(step.arguments[parameter.name]):
                     if text.strip().casefold() not in said:
                         return (
                             f"{d.id!r}: {parameter.name!r} of {step.tool} is {text[:60]!r}, which its request does not "
                             "say; where something goes is learnt only from the owner's words"
                         )
     return ""
-
-
-def _literals(value: Argument) -> list[str]:
-    """Return the texts written out in an argument; numbers do not say where something goes."""
-    if isinstance(value, str):
-        return [value]
-    items = value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else []
-    return [text for item in items for text in _literals(item)]
 
 
 def why_not(entry: Entry, tools: Mapping[str, ToolSpec]) -> str:

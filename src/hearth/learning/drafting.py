@@ -23,9 +23,8 @@ from hearth.learning.versions import promotion_gate
 from hearth.learning.versions.promotion_gate import Progress, Rehearsal, Verdict, scored, silent
 from hearth.planning.ranking.heads.tool_heads import shipped_prior
 from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.ranker_options import StudentOptions
+from hearth.planning.ranking.ranker_options import PROFILES, StudentOptions
 from hearth.planning.ranking.statistics import prior_file
-from hearth.planning.ranking.statistics.device_profiles import PROFILES
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
 from hearth.planning.ranking.statistics.vector_layout import public_tools
 from hearth.planning.retrieval.episodic_index import Remembered

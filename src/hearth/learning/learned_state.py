@@ -45,10 +45,11 @@ from hearth.learning.versions.promotion_gate import (
     tasks_of,
 )
 from hearth.planning.adaptation.owner_macros import OWNERS
-from hearth.planning.deferral.cascade import CONFIDENT
+from hearth.planning.deferral import CONFIDENT
 from hearth.planning.ranking.heads import taken_heads
 from hearth.planning.ranking.heads.tool_heads import HeadPrior
 from hearth.planning.ranking.statistics import prior_file
+from hearth.planning.retrieval.episodic_index import Remembered
 from hearth.protocols import Encoder
 from hearth.storage.database import HomeLock, Store
 from hearth.types import Demonstration, ToolSpec
@@ -205,7 +206,8 @@ class State:
 
     def digest(self) -> str:
         """Return a SHA-256 of all that plans; empty when nothing was taught."""
-        return Rehearsal(self.encoder, self.store, self.tools).digest()
+        remembered = Remembered(self.encoder, self.store)
+        return remembered.digest() if len(remembered) else ""
 
     def lost_tier(self) -> str:
         """Tell a person why the trained tier two takes no part any more; empty when it does, or there is none."""

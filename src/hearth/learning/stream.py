@@ -39,10 +39,18 @@ from hearth.learning.teacher import (
     entry_from,
 )
 from hearth.learning.versions.promotion_gate import Progress
-from hearth.planning.deferral.agreement_log import Agreements, Comparison, comparison
-from hearth.planning.deferral.agreement_log import note as note_agreement
-from hearth.planning.deferral.cascade import CONFIDENT, costs_of
-from hearth.planning.deferral.thresholds import Costs, is_drawn, is_sure, learn_threshold
+from hearth.planning.deferral import (
+    CONFIDENT,
+    Agreements,
+    Comparison,
+    Costs,
+    comparison,
+    costs_of,
+    is_drawn,
+    is_sure,
+    learn_threshold,
+)
+from hearth.planning.deferral import note as note_agreement
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.protocols import Encoder, Planner, Teacher
 from hearth.storage.open_home import Home
@@ -201,8 +209,8 @@ class _Run:
 
     def _is_sure(self, plan: Plan) -> bool:
         if plan.planner not in self._thresholds:
-            learnt = learn_threshold(Agreements(self._state.store).outcomes(plan.planner), self._options.costs)
-            self._thresholds[plan.planner] = None if learnt is None else learnt.value
+            outcomes = Agreements(self._state.store).outcomes(plan.planner)
+            self._thresholds[plan.planner] = learn_threshold(outcomes, self._options.costs)
         return is_sure(plan, self._thresholds[plan.planner], self._options.confident)
 
     def _settle(

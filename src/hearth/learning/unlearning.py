@@ -33,6 +33,7 @@ from typing import Any
 from hearth.atomic_files import write_bytes
 from hearth.edge import outbox
 from hearth.errors import NotFound, RegistryError, ToolError
+from hearth.formats.plan_validation import texts_in
 from hearth.guard.egress.ledger import Ledger
 from hearth.learning.demonstration_store import Buffer, Entry, entry_of
 from hearth.learning.learned_state import Described, Progress, State, silent
@@ -308,23 +309,11 @@ def _quoting(store: Store, held: Iterable[Held]) -> set[str]:
     quoting = set()
     for row in store.query(_FINISHED) if gone else ():
         steps = store.query("SELECT value_json FROM step WHERE place BETWEEN ? AND ?", _places(row["number"]))
-        said = (text for step in steps for text in _strings(json.loads(step[0] or "null")))
+        said = (text for step in steps for text in texts_in(json.loads(step[0] or "null")))
         told = {one for text in said if len(one := " ".join(text.rstrip("…").split())) >= _LEAST_QUOTED}
         if any(text in one or (len(one) >= _LEAST_QUOTED and one in text) for text in told for one in gone):
             quoting.add(row["id"])
     return quoting
-
-
-def _strings(value: object) -> Iterator[str]:
-    """All texts in a value of JSON."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for one in value.values():
-            yield from _strings(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from _strings(one)
 
 
 def _events(store: Store, ids: set[str], matching: str) -> list[tuple[str, str]]:

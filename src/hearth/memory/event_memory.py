@@ -389,11 +389,6 @@ class EventMemory:
         rows = self._store.query(f"SELECT * FROM event WHERE number IN ({marks})", numbers)  # noqa: S608 - question marks only
         return {row["number"]: row for row in rows}
 
-    def recent(self, limit: int = 20) -> tuple[MemoryHit, ...]:
-        """Return the latest events, newest first."""
-        rows = self._store.query("SELECT * FROM event ORDER BY at_unix_s DESC, number DESC LIMIT ?", (limit,))
-        return tuple(_hit(row, 0.0) for row in rows)
-
     def said_by(self, name: str, limit: int, periods: Sequence[Period] = ()) -> tuple[MemoryHit, ...]:
         """Find what somebody said last, newest first; within the first of `periods`, if there is one.
 

@@ -175,14 +175,11 @@ def _path(route: Sequence[_Place], tops: Sequence[float], depths: Sequence[float
 # ── The episode ────────────────────────────────────────────────────────────────────────────────────────
 
 
-MAX_FULL = 200
-"""Number of episodes shown in full; the table holds all."""
 MAX_DRAWN_STEPS = 12
 MAX_ROWS = 6
 MAX_COLUMNS = 6
 MAX_CELL = 160
 MAX_ANSWER = 4000
-MAX_TABLE_TEXT = 300
 MAX_IMAGES, MAX_IMAGE_BYTES = 12, 2_000_000
 
 _LINE_HEIGHT = 16.0

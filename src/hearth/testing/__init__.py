@@ -21,6 +21,7 @@ from hearth.testing.doubles import (
     FIXED_NOW,
     ClosedEgress,
     FixedApprover,
+    HashEncoder,
     InMemoryMemory,
     InMemoryWorkspace,
     ScriptedExpert,
@@ -34,8 +35,8 @@ from hearth.testing.doubles import (
 )
 
 __all__ = [
-    "FIXED_NOW", "ClosedEgress", "FixedApprover", "InMemoryMemory", "InMemoryWorkspace", "ScriptedExpert",
-    "ScriptedFootage", "ScriptedHolder", "ScriptedPlanner", "ScriptedSensor", "ScriptedSound", "ScriptedTeacher",
-    "check_expert", "check_footage", "check_holder", "check_planner", "check_sensor", "check_teacher", "check_tool",
-    "check_workspace", "make_call",
+    "FIXED_NOW", "ClosedEgress", "FixedApprover", "HashEncoder", "InMemoryMemory", "InMemoryWorkspace",
+    "ScriptedExpert", "ScriptedFootage", "ScriptedHolder", "ScriptedPlanner", "ScriptedSensor", "ScriptedSound",
+    "ScriptedTeacher", "check_expert", "check_footage", "check_holder", "check_planner", "check_sensor",
+    "check_teacher", "check_tool", "check_workspace", "make_call",
 ]  # fmt: skip

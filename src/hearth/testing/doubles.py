@@ -19,6 +19,8 @@ from typing import NoReturn
 from zoneinfo import ZoneInfo
 
 import httpx
+import numpy as np
+from numpy.typing import NDArray
 
 from hearth.errors import CancelledError, EgressError, NotFound, RequestError, ToolError
 from hearth.protocols import (
@@ -484,3 +486,30 @@ class ScriptedHolder:
 
     def sweep(self, home: Path, held: Held) -> None:  # noqa: ARG002
         self.swept.append(held)
+
+
+class HashEncoder:
+    """A bag-of-words encoder; satisfies `protocols.Encoder`. Each word has a fixed direction drawn from its hash, and a
+    text is their sum: texts that share words are near, order and meaning are lost."""
+
+    def __init__(self, dim: int = 64) -> None:
+        self.dim = dim
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return unit vectors, shape [n, dim]."""
+        if isinstance(texts, str):
+            raise TypeError(f"encode takes a list of texts, got one string {texts[:40]!r}; write encode([text])")
+        vectors = np.zeros((len(texts), self.dim), dtype=np.float32)
+        for row, text in enumerate(texts):
+            for word in re.findall(r"\w+", text.casefold()):
+                vectors[row] += self._direction(word)
+            if not vectors[row].any():
+                vectors[row] = self._direction("")
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors
+
+    def _direction(self, word: str) -> NDArray[np.float32]:
+        """Return entries +1 and -1 from the bits of the word's hash, shape [dim]."""
+        digest = hashlib.shake_128(word.encode("utf-8", "surrogatepass")).digest((self.dim + 7) // 8)
+        bits = np.unpackbits(np.frombuffer(digest, dtype=np.uint8))[: self.dim]
+        return bits.astype(np.float32) * 2 - 1

@@ -25,12 +25,11 @@ from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.guard.policy.question import YesApprover
 from hearth.learning.demonstration_store import why_touched
 from hearth.learning.teacher import Budget, Limits, MeteredTeacher, Origin, entry_from
-from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.arguments.schema_filler import Filler
-from hearth.planning.deferral.cascade import Cascade
+from hearth.planning.deferral import Cascade
 from hearth.storage.database import Store
 from hearth.storage.open_home import Home
-from hearth.testing import FIXED_NOW, FixedApprover, check_teacher
+from hearth.testing import FIXED_NOW, FixedApprover, HashEncoder, check_teacher
 from hearth.types import Context, Parameter, Plan, Refusal, Request, ToolSpec
 from tests.small_cloud import AWAY, LOST, TOKEN, URL, DoorTo, SmallCloud, problem
 

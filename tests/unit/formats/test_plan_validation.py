@@ -16,7 +16,18 @@ from hearth.errors import (
     UnknownTool,
     WrongType,
 )
-from hearth.formats.plan_validation import MAX_DEPTH, MAX_STEPS, check_plan, faults, fits, reference_type
+from hearth.formats.plan_validation import (
+    MAX_DEPTH,
+    MAX_STEPS,
+    check_plan,
+    faults,
+    fits,
+    is_moment,
+    is_taking_away,
+    literals,
+    reference_type,
+    shifted,
+)
 from hearth.types import Argument, Parameter, Plan, Ref, Step, ToolSpec
 
 TOOLS = {
@@ -248,3 +259,25 @@ def test_a_result_of_unknown_shape_fits_anything() -> None:
 )
 def test_fits(given: str, wanted: str, is_fit: bool) -> None:
     assert fits(given, wanted) is is_fit
+
+
+def test_steps_are_shifted_with_their_references() -> None:
+    steps = [Step("find_events", {}), Step("move_event", {"event": [Ref(0, ("0", "id"))], "start": "x"}, after=(0,))]
+    moved = shifted(steps, 3)
+    assert moved[0] == steps[0]
+    assert moved[1].arguments == {"event": [Ref(3, ("0", "id"))], "start": "x"}
+    assert moved[1].after == (3,)
+
+
+def test_what_takes_away_is_told_by_its_name_and_its_effect() -> None:
+    tools = {name: ToolSpec(name, "", effect="change") for name in ("delete_note", "add_note")}
+    assert is_taking_away(Step("delete_note"), tools)
+    assert not is_taking_away(Step("add_note"), tools)
+    assert not is_taking_away(Step("delete_note"), {"delete_note": ToolSpec("delete_note", "")})
+
+
+def test_literals_are_the_values_without_references() -> None:
+    assert literals({"a": ["x", Ref(0)], "b": None, "c": {"d": 3}}) == ["x", 3]
+    assert [is_moment(one) for one in ("2027-03-04", "2027-03-04T05:06:00", "2027-03-04 is near", 20270304)] == [
+        *(True, True, False, False),
+    ]

@@ -242,3 +242,11 @@ def test_names_are_gathered_from_cards_events_profile_and_settings() -> None:
         *(("Ada Quill", "person"), ("Nordlicht", "secret")),
     } <= texts
     assert not {text for text, _ in texts} & {"sister", "Kitchen", "Germany", ""}
+
+
+def test_an_owner_who_is_called_otherwise_now_is_masked_by_the_new_name() -> None:
+    for name, other in (("Ada Quill", "Ben Holt"), ("Ben Holt", "Ada Quill"), ("Ada Quill", "Ben Holt")):
+        settings = Settings.model_validate({"owner": {"name": name}})
+        texts = {one.text for one in gathered(InMemoryWorkspace(), settings)}
+        assert name in texts
+        assert other not in texts

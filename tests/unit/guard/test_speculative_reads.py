@@ -17,10 +17,9 @@ from hearth.formats.tool_signature import FunctionTool
 from hearth.guard.egress.speculative_reads import Foreseen, ShutEgress
 from hearth.guard.flow.labels import Value
 from hearth.guard.policy.question import YesApprover
-from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.deferral.cascade import Cascade
+from hearth.planning.deferral import Cascade
 from hearth.protocols import CallContext, Cause, Tool
-from hearth.testing import FIXED_NOW, ScriptedPlanner
+from hearth.testing import FIXED_NOW, HashEncoder, ScriptedPlanner
 from hearth.types import OWNER, Context, Label, Plan, Ref, Refusal, Request, Step, ToolSpec
 
 OWNERS = {"name": "Mira", "email": "m@example.org", "time_zone": "Europe/Berlin", "country": ""}

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from hearth.language.values.slots import Slot, clauses, find_slots, without
+from hearth.language.values.slots import Slot, clauses, find_slots
 from hearth.types import Context, Entity
 from tests import DATA
 from tests.work import grows_in_step
@@ -497,20 +497,8 @@ def test_each_clause_has_the_slots_that_lie_in_it() -> None:
 
 
 def test_an_empty_text_has_neither_slots_nor_clauses() -> None:
-    assert (find(""), clauses("", ()), without("", ())) == ((), (), "")
+    assert (find(""), clauses("", ())) == ((), ())
     assert clauses(" \n ", find(" \n ")) == clauses("...", find("...")) == ()
-
-
-@pytest.mark.parametrize(
-    ("text", "form"),
-    [
-        ("call Ben tomorrow at 5", "call <person> <time>"),
-        ("email Clara the report.pdf", "email <unknown_person> the <file>"),
-        ("hello", "hello"),
-    ],
-)
-def test_the_form_of_a_request(text: str, form: str) -> None:
-    assert without(text, find(text)) == form
 
 
 # ── Cost ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hearth.learning import drafting
 from hearth.learning.drafting import solved
 from hearth.learning.learned_state import Offer, State
-from hearth.models.llm.scripted import HashEncoder
+from hearth.testing import HashEncoder
 from tests.small_world import OPTIONS, TOOLS, lessons, opened, shown
 
 

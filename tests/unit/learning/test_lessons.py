@@ -15,8 +15,8 @@ from hearth.errors import MissingExtraError, RequestError, StoreCorruptError
 from hearth.learning.finetune.lessons import AdapterOptions, Epoch, Lesson, Task, Trained, lesson_of, reflected
 from hearth.learning.finetune.trainer import train
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.models.llm.scripted import HashEncoder
 from hearth.models.pointer import MODEL_FILE, Pointer, ToolTable
+from hearth.testing import HashEncoder
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 
 TOOLS = {

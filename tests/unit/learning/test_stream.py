@@ -14,12 +14,11 @@ from hearth.learning.corrections import correct, harvest
 from hearth.learning.demonstration_store import Buffer
 from hearth.learning.learned_state import Offer, State
 from hearth.learning.stream import LoopOptions, LoopReport, gather_waiting
-from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.deferral.agreement_log import Agreements
+from hearth.planning.deferral import Agreements
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.protocols import Teacher
 from hearth.storage.database import Store
-from hearth.testing import FIXED_NOW, ScriptedPlanner, ScriptedTeacher
+from hearth.testing import FIXED_NOW, HashEncoder, ScriptedPlanner, ScriptedTeacher
 from hearth.types import Context, Plan, Refusal, Request, Step, ToolSpec
 from tests.unit.learning.test_harvest import LATER, NOTE, TOOLS, episode, record
 

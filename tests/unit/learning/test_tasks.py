@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hearth.learning.tasks import Task, by_sample, find_frontier, find_tasks, grouped, with_scores, without
-from hearth.models.llm.scripted import HashEncoder
+from hearth.testing import HashEncoder
 from tests.small_world import lessons
 
 

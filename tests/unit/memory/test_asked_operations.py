@@ -12,10 +12,9 @@ from hearth.memory.inquiry.asked_operations import N_CELLS, OPERATIONS, AskedOpe
 from hearth.memory.inquiry.home_answers import HomeAnswers
 from hearth.memory.inquiry.reading.answer_reading import AnswerReader
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.models.llm.scripted import HashEncoder
 from hearth.protocols import Encoder, HomeAnswer
 from hearth.storage.database import Store
-from hearth.testing import InMemoryWorkspace, make_call
+from hearth.testing import HashEncoder, InMemoryWorkspace, make_call
 from hearth.tools.memory import LEAST_SURE
 
 NOW = dt.datetime(2026, 10, 21, 9, tzinfo=dt.UTC)

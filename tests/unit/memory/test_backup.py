@@ -55,7 +55,7 @@ def test_a_home_comes_back_as_it_was_also_while_it_is_in_use(lived: Path, tmp_pa
     assert restore(tmp_path / "a.hearth", new, KEY) == made
     assert contents(new) == contents(lived)
     with Store.open(new / "hearth.db") as store:
-        assert {hit.id for hit in EventMemory(store).recent()} == {"a", "b"}
+        assert {row[0] for row in store.query("SELECT id FROM event")} == {"a", "b"}
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.hearth", "lived", "new"]
     assert not list(lived.glob(".hearth-backup*"))
 
@@ -195,4 +195,4 @@ def test_a_line_that_is_none_is_named_and_what_stood_before_is_kept(tmp_path: Pa
     with Store.open(tmp_path / "a.db") as store:
         with pytest.raises(RequestError, match="line 3"):
             imported(EventMemory(store), FactStore(store), [json.dumps(good).encode(), b"\n", line], is_mine=True)
-        assert [hit.id for hit in EventMemory(store).recent()] == ["x"]
+        assert [row[0] for row in store.query("SELECT id FROM event")] == ["x"]

@@ -12,7 +12,6 @@ from hearth.memory.facts.fact_dates import birthday_said, since_said
 from hearth.memory.facts.fact_extraction import NEVER_READ, Told, facts_in, known_from, learn_from
 from hearth.memory.facts.fact_rules import Known
 from hearth.memory.facts.fact_store import ME, FactStore, NewFact
-from hearth.memory.facts.relations import KIN, inverse
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER, Label
@@ -183,12 +182,6 @@ def test_the_order_of_numbers_is_the_countrys() -> None:
 def test_since_when(text: str, expected: str | None) -> None:
     found = since_said(text, FIXED_NOW)
     assert (found and found.date().isoformat()) == expected
-
-
-def test_every_relation_between_people_has_an_inverse() -> None:
-    assert inverse("grandson") == "grandparent"
-    assert inverse("dentist") == "dentist of"
-    assert all(inverse(relation) for relation in KIN.values())
 
 
 def test_known_without_anyone_is_empty() -> None:

@@ -24,8 +24,8 @@ from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory, Found, NewEvent
 from hearth.memory.facts.fact_store import FactStore
 from hearth.memory.search.time_mentions import Period, times_named
-from hearth.models.llm.scripted import HashEncoder
 from hearth.storage.database import Store
+from hearth.testing import HashEncoder
 
 NOW = dt.datetime(2023, 6, 1, 12, tzinfo=dt.UTC)
 

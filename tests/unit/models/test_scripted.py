@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth.errors import PlannerError
-from hearth.models.llm.scripted import HashEncoder, ScriptedModel
+from hearth.models.llm.scripted import ScriptedModel
+from hearth.testing import HashEncoder
 
 
 def test_replies_come_in_turn_and_what_was_asked_is_kept() -> None:

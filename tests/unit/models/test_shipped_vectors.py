@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hearth.agent import shipped_demonstrations
-from hearth.models.encoder.shipped_vectors import ShippedVectors
+from hearth.models.encoder.sentence_encoder import ShippedVectors
 from hearth.planning.arguments import shipped_lessons
 from hearth.planning.arguments.alignment import explain
 from hearth.planning.arguments.shipped_lessons import lessons_of

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hearth.planning.deferral.agreement_log import Agreements, agrees, comparison
-from hearth.planning.deferral.thresholds import Outcome
+from hearth.planning.deferral import Agreements, Outcome, agrees, comparison
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import Parameter, Plan, Ref, Refusal, Request, Step, ToolSpec

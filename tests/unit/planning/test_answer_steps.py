@@ -6,7 +6,7 @@ import pytest
 
 from hearth.errors import BadReference, WrongType
 from hearth.formats.plan_validation import faults
-from hearth.planning.dialogue.fallbacks.answer_steps import FIND, with_answer
+from hearth.planning.dialogue.answer_steps import FIND, with_answer
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Entity, Plan, Ref, Refusal, Request, Step, ToolSpec

@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from hearth.errors import PlannerError
-from hearth.planning.deferral.agreement_log import Agreements, comparison
-from hearth.planning.deferral.cascade import Cascade, Comparing
+from hearth.planning.deferral import Agreements, Cascade, Comparing, comparison
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Offer, Plan, Refusal, Request, Step, ToolSpec

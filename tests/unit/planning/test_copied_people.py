@@ -8,7 +8,7 @@ import pytest
 
 from hearth.language.discourse.additions import copied_in
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.amendments.added_steps import with_copied
+from hearth.planning.dialogue.amended_steps import with_copied
 from hearth.registry import load_tools
 from hearth.types import Context, Entity, Plan, Ref, Request, Step
 

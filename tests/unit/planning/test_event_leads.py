@@ -8,7 +8,7 @@ import pytest
 
 from hearth.language.discourse.additions import lead_of
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.amendments.added_steps import with_lead
+from hearth.planning.dialogue.amended_steps import with_lead
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
 from hearth.types import Plan, Ref, Step

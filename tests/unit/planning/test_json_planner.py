@@ -13,9 +13,9 @@ import pytest
 from numpy.typing import NDArray
 
 from hearth.errors import PlannerError
-from hearth.models.llm.scripted import HashEncoder, ScriptedModel
+from hearth.models.llm.scripted import ScriptedModel
 from hearth.planning.llm.json_planner import LanguagePlanner, answer_schema, describe
-from hearth.testing import check_planner
+from hearth.testing import HashEncoder, check_planner
 from hearth.types import Context, Entity, Offer, Parameter, Plan, Ref, Refusal, Request, Step, ToolSpec
 
 NOW = dt.datetime(2026, 11, 20, 18, 30, tzinfo=ZoneInfo("Europe/Berlin"))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.errors import PlanError, PlannerError
-from hearth.models.llm.scripted import HashEncoder, ScriptedModel
+from hearth.models.llm.scripted import ScriptedModel
 from hearth.planning.llm.json_planner import LanguagePlanner
 from hearth.planning.llm.line_planner import (
     NONE,
@@ -22,6 +22,7 @@ from hearth.planning.llm.line_planner import (
     read_line,
 )
 from hearth.protocols import Written
+from hearth.testing import HashEncoder
 from hearth.types import Argument, Context, Parameter, Plan, Ref, Refusal, Request, Step, ToolSpec
 
 NOW = dt.datetime(2026, 1, 5, 9, tzinfo=dt.UTC)

@@ -7,7 +7,7 @@ import pytest
 from hearth.language.acts.questions import asks_for_value, names_matter, question_of
 from hearth.language.discourse.coreference import corrected
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.fallbacks.memory_fallback import (
+from hearth.planning.dialogue.memory_fallback import (
     Grounds,
     asked_beyond_card,
     asked_beyond_device,
@@ -439,3 +439,19 @@ def test_what_is_learnt_of_questions_puts_them_to_the_owners_things(
     request = Utterance("hens laying this month, the lot", FIXED_NOW, context=KNOWN)
     plan = asked_of_memory(request, found, TOOLS, grounds)
     assert (plan is not None and plan.steps[0].tool == "find_answer") == is_asked
+
+
+@pytest.mark.parametrize(
+    ("text", "is_asked"),
+    [
+        ("who waters the plants", True),
+        ("remind me who waters the plants", False),
+        ("water the plants", False),
+        ("summarise my mails of this week", False),
+        ("how many mails did I get this week", False),
+    ],
+)
+def test_a_plan_that_changes_something_stands_unless_it_is_asked_who_does_so(text: str, is_asked: bool) -> None:
+    changes = Plan((Step("add_note", {"text": "the plants"}),))
+    found = asked_of_memory(Utterance(text, FIXED_NOW), changes, TOOLS, Grounds())
+    assert (found is not None) is is_asked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.planning.dialogue.fallbacks.other_readings import (
+from hearth.planning.dialogue.other_readings import (
     is_of_found_things,
     named_share,
     other_queries,

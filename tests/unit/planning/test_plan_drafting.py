@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.plan_drafting import Drafter, listed_share
 from hearth.planning.ranking.features import ReadingOptions
 from hearth.planning.ranking.ranker import Candidate, Ranking, Student
 from hearth.planning.ranking.ranker_options import StudentOptions
+from hearth.testing import HashEncoder
 from hearth.types import Argument, Context, Demonstration, Parameter, Plan, Ref, Step, ToolSpec
 
 OPTIONS = StudentOptions(reading=ReadingOptions(n_cosines=64, n_words=64), n_fit=60)

@@ -12,7 +12,6 @@ import pytest
 from hearth.language.text.request_sketch import request_features
 from hearth.language.values.slots import find_slots
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.arguments.alignment import form_of, tokens_of
 from hearth.planning.ranking.candidates import ENDS, Counts, Evidence, Grounds, Sequence_, candidates, set_of
 from hearth.planning.ranking.evidence_features import FEATURES, features
@@ -22,7 +21,7 @@ from hearth.planning.ranking.logistic import chance, fit_logistic, fit_weigher, 
 from hearth.planning.ranking.ranker import Candidate, Ranking, Student
 from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.protocols import Proposal
-from hearth.testing import FIXED_NOW
+from hearth.testing import FIXED_NOW, HashEncoder
 from hearth.types import Context, Demonstration, Plan, Step, ToolSpec
 
 OPTIONS = StudentOptions(reading=ReadingOptions(n_cosines=128, n_words=512), n_fit=60)

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hearth.models.llm.scripted import HashEncoder
 from hearth.models.span_extractor import KINDS, Answer
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.arguments.slot_questions import (
@@ -22,6 +21,7 @@ from hearth.planning.arguments.slot_questions import (
     words,
 )
 from hearth.planning.arguments.value_extraction import Saying
+from hearth.testing import HashEncoder
 from hearth.types import Context, Demonstration, Parameter, Plan, Ref, Step, ToolSpec
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)

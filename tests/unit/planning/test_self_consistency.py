@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from hearth.errors import PlannerError
-from hearth.models.llm.scripted import HashEncoder, ScriptedModel
+from hearth.models.llm.scripted import ScriptedModel
 from hearth.planning.llm.json_planner import LanguagePlanner
 from hearth.planning.llm.line_planner import planner_of
 from hearth.planning.llm.self_consistency import DISPUTED, UNANIMOUS, ConsistentPlanner
-from hearth.testing import FIXED_NOW
+from hearth.testing import FIXED_NOW, HashEncoder
 from hearth.types import Context, Parameter, Plan, Refusal, Request, Step, ToolSpec
 
 TOOLS = {

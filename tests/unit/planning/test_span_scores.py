@@ -13,7 +13,7 @@ from hearth.formats.plan_validation import canonical
 from hearth.models.encoder.sentence_encoder import TokenVectors
 from hearth.planning.arguments.alignment import tokens_of
 from hearth.planning.arguments.binding import TEXT_TYPES
-from hearth.planning.arguments.span_scores import HeardWords, ReadSpans, SpanScorer, shape_of, vectors_of
+from hearth.planning.arguments.span_boundaries import HeardWords, ReadSpans, SpanScorer, shape_of, vectors_of
 from hearth.registry import load_tools
 from hearth.types import ToolSpec
 

@@ -8,7 +8,7 @@ import pytest
 
 from hearth.language.discourse.reported_speech import as_question, said_to
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.amendments.told_text import said_directly, turned_to_told
+from hearth.planning.dialogue.amended_steps import said_directly, turned_to_told
 from hearth.registry import load_tools
 from hearth.types import Context, Entity, Plan, Ref, Refusal, Request, Step
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from hearth.language.text.request_sketch import N_SKETCH, request_features
 from hearth.models.intent_classifier import IntentClassifier
-from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.ranking.heads.tool_heads import (
     CLASSIFIER_SHARE,
     LOGITS,
@@ -24,6 +23,7 @@ from hearth.planning.ranking.heads.tool_heads import (
     read_prior,
     shipped_prior,
 )
+from hearth.testing import HashEncoder
 
 DIM = 6
 TEXTS = ("turn on the lamp", "switch the lamp off", "remind me <time>", "play some jazz", "what time is it", "thanks")

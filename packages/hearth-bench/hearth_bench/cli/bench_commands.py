@@ -402,7 +402,7 @@ def prior_privacy(
     from hearth.agent import shipped_demonstrations
     from hearth.atomic_files import check_writable
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-    from hearth.planning.ranking.statistics.device_profiles import PROFILES
+    from hearth.planning.ranking.ranker_options import PROFILES
     from hearth.registry import load_tools
     from hearth_bench.run_record import write_json
     from hearth_bench.suites.prior_privacy_suite import Attacked, measure_prior_privacy, privacy_lines

@@ -31,7 +31,7 @@ from hearth.planning.arguments.context_counts import Manners
 from hearth.planning.ranking.examples import Taught, asked_by_acts, step_texts, taught_of
 from hearth.planning.ranking.features import Reading
 from hearth.planning.ranking.ranker import Ranking, Student
-from hearth.planning.ranking.statistics.device_profiles import PROFILES
+from hearth.planning.ranking.ranker_options import PROFILES
 from hearth.planning.ranking.statistics.statistics_codec import encode
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged, summed
 from hearth.planning.ranking.statistics.vector_layout import public_sequences, public_tools

@@ -20,7 +20,7 @@ from hearth.errors import MissingExtraError, RequestError
 from hearth.formats.plan_validation import check_plan
 from hearth.models.encoder.sentence_encoder import TokenVectors
 from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.statistics.device_profiles import PROFILES
+from hearth.planning.ranking.ranker_options import PROFILES
 from hearth.planning.ranking.statistics.statistics_codec import encode
 from hearth.types import Plan, Ref, Step, ToolSpec
 from hearth_bench.cli.fleet_commands import fleet as command

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hearth.cli.root import hearth
 from hearth.errors import RequestError
 from hearth.models.injection_classifier import Detector
-from hearth.models.llm.scripted import HashEncoder
+from hearth.testing import HashEncoder
 from hearth_bench.data.injection_texts import (
     POSITIONS,
     RememberingEncoder,

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from hearth.models.llm.openai_endpoint import Endpoint, RemoteModel
-from hearth.models.llm.scripted import HashEncoder, ScriptedModel
-from hearth.testing import FIXED_NOW
+from hearth.models.llm.scripted import ScriptedModel
+from hearth.testing import FIXED_NOW, HashEncoder
 from hearth.types import Context, Parameter, Plan, Refusal, Request, Step, ToolSpec
 from hearth_bench.data.q2a_instructions import OWNERS
 from hearth_bench.measure.learning.few_shot import repeated, scripted_endpoint

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from hearth.models.llm.scripted import HashEncoder
+from hearth.testing import HashEncoder
 from hearth_bench.suites.preferences_suite import PreferenceCase, measure_preferences
 
 OPTIONS = ("oak benches", "wicker chairs", "wicker stools", "wicker sofas")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.ranking.features import ReadingOptions
 from hearth.planning.ranking.ranker_options import StudentOptions
+from hearth.testing import HashEncoder
 from hearth_bench.suites.prior_privacy_suite import Attacked, measure_prior_privacy, privacy_lines
 from tests.merging_world import OPTIONS
 from tests.small_world import TOOLS, lessons

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.ranking.features import ReadingOptions
 from hearth.planning.ranking.ranker import Candidate, Ranking, Student
 from hearth.planning.ranking.ranker_options import StudentOptions
+from hearth.testing import HashEncoder
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 from hearth_bench.data.datasets import PlanData, graph_of
 from hearth_bench.metrics.plan_metrics import average_accuracy, backward_transfer

@@ -37,7 +37,7 @@ from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.llm.json_planner import LanguagePlanner
 from hearth.planning.ranking.features import FloatRows
 from hearth.planning.ranking.ranker import Ranking, Student
-from hearth.planning.ranking.statistics.device_profiles import PROFILES, ProfileName
+from hearth.planning.ranking.ranker_options import PROFILES, ProfileName
 from hearth.planning.ranking.statistics.statistics_codec import decode
 from hearth.protocols import Encoder, LanguageModel
 from hearth.types import Context, Plan, Refusal, Request, Step, ToolSpec

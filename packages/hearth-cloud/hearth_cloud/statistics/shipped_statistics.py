@@ -16,8 +16,7 @@ from hearth.agent import shipped_demonstrations
 from hearth.models.random_features import UNIT
 from hearth.planning.ranking.features import Reader
 from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.ranker_options import StudentOptions
-from hearth.planning.ranking.statistics.device_profiles import PROFILES
+from hearth.planning.ranking.ranker_options import PROFILES, StudentOptions
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
 from hearth.planning.ranking.statistics.vector_layout import public_tools
 from hearth.planning.warm_start import begun

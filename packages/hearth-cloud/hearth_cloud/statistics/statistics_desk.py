@@ -40,7 +40,7 @@ from hearth.formats.edge_protocol import (
 )
 from hearth.planning.ranking.candidates import Sequence_
 from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.statistics.device_profiles import PROFILES, ProfileName
+from hearth.planning.ranking.ranker_options import PROFILES, ProfileName
 from hearth.planning.ranking.statistics.statistics_codec import decode, encode, fingerprint_in
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
 from hearth.planning.ranking.statistics.vector_layout import Layout, public_sequences

@@ -32,8 +32,8 @@ from hearth.learning.unlearning import Sought, find, forget
 from hearth.learning.versions import promotion_gate
 from hearth.learning.versions.promotion_gate import TaskChange, Verdict
 from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker_options import PROFILES
 from hearth.planning.ranking.statistics import prior_file
-from hearth.planning.ranking.statistics.device_profiles import PROFILES
 from hearth.planning.ranking.statistics.statistics_codec import decode, encode
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged
 from hearth.planning.warm_start import begun

@@ -17,10 +17,9 @@ import pytest
 from hearth.agent import Agent
 from hearth.errors import HearthError
 from hearth.guard.policy.question import RefusingApprover
-from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.deferral.cascade import Cascade
+from hearth.planning.deferral import Cascade
 from hearth.storage.database import Store
-from hearth.testing import ScriptedPlanner
+from hearth.testing import HashEncoder, ScriptedPlanner
 from hearth.types import Label, Plan, Step
 from hearth_home.sensor_watch import watch
 from tests.mqtt_broker import BROKERS, Things, free_port, running

@@ -335,7 +335,7 @@ def give(invocation: Invocation, withdraw: bool, minutes: float, yes: bool, as_j
     from hearth.cli.learning.learn_commands import open_encoder
     from hearth.edge import federation
     from hearth.planning.ranking.ranker import Student
-    from hearth.planning.ranking.statistics.device_profiles import PROFILES
+    from hearth.planning.ranking.ranker_options import PROFILES
 
     home, settings = invocation.home, settings_of(invocation)
     with opened(home) as store, connected(home, settings, store) as (joined, link, sharer):

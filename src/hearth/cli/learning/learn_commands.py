@@ -335,7 +335,7 @@ def status(ctx: click.Context, state_folder: Path | None, show_all: bool, as_jso
     from hearth.learning import tier_files
     from hearth.learning.demonstration_store import Buffer
     from hearth.learning.versions.lineage import Lineage
-    from hearth.planning.deferral.agreement_log import Agreements
+    from hearth.planning.deferral import Agreements
 
     folder = folder_within(ctx, state_folder)
     with opened_store(folder) as store:

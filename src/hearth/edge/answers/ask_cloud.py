@@ -603,7 +603,6 @@ def answer_text(fused: Fused) -> str:
 # ── The tool ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-ASK_CLOUD = "ask_cloud"
 HEALTH = frozenset({"allergic to", "health", "diet", "avoids"})
 """Relations whose values never leave, in whatever form."""
 _NAMES: Mapping[str, str] = {

@@ -15,12 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from hearth.formats.plan_validation import literals
 from hearth.guard.capability.evidence import Evidence
 from hearth.guard.capability.parameter_roles import ADDRESS_TYPES, element_type
 from hearth.guard.capability.record_extraction import Owner
 from hearth.guard.capability.request_words import all_numbers, content_words, folded
 from hearth.language.reading import Utterance
-from hearth.types import Argument, Parameter, Plan, Ref, Step, ToolSpec
+from hearth.types import Argument, Parameter, Plan, Step, ToolSpec
 
 _MADE_BY = {"cloud:": "teacher", "language:": "model", "compact:": "model"}
 """How the names of planners begin that are not this device's, and the source of what they make up."""
@@ -92,7 +93,7 @@ class _Said:
         """Yield the arguments of a step with a literal that the request does not say."""
         for name, value in step.arguments.items():
             parameter = spec.parameter(name) or Parameter(name, "any")
-            if any(not self._is_said(item, parameter, spec) for item in _literals(value)):
+            if any(not self._is_said(item, parameter, spec) for item in literals(value)):
                 yield name
 
     def _is_said(self, value: Argument, parameter: Parameter, spec: ToolSpec) -> bool:
@@ -121,14 +122,3 @@ class _Said:
 
     def _says(self, text: str) -> bool:
         return self._evidence.says(text) and bool(content_words(text) or folded(text).strip() in self._evidence.text)
-
-
-def _literals(value: Argument) -> Iterator[Argument]:
-    if isinstance(value, list):
-        for item in value:
-            yield from _literals(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _literals(item)
-    elif not isinstance(value, Ref):
-        yield value

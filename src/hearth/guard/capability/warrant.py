@@ -37,6 +37,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from hearth import patterns as re
+from hearth.formats.plan_validation import literals
 from hearth.guard.capability.evidence import Evidence
 from hearth.guard.capability.parameter_roles import (
     ADDRESS_TYPES,
@@ -213,7 +214,7 @@ class Warrant:
                 return f"the plan has another {name} for {spec.name}"
         for one in sensitive_values(spec, arguments):
             argument = step.arguments.get(one.parameter.partition(".")[0])
-            is_literal = one.value in _literals(argument)
+            is_literal = one.value in literals(argument)
             is_strange = is_literal and one.role == "recipient" and not self._is_owners_own(str(one.value))
             if is_strange and (reason := self._fault(Case(spec, one, arguments))):
                 return reason
@@ -458,16 +459,6 @@ def _matches(argument: Argument, value: Plain) -> bool:
         is_record = isinstance(value, dict) and argument.keys() == value.keys()
         return is_record and all(_matches(item, value[key]) for key, item in argument.items())  # type: ignore[index,call-overload]
     return argument == value
-
-
-def _literals(argument: Argument) -> list[Argument]:
-    if isinstance(argument, Ref) or argument is None:
-        return []
-    if isinstance(argument, list):
-        return [item for part in argument for item in _literals(part)]
-    if isinstance(argument, dict):
-        return [item for part in argument.values() for item in _literals(part)]
-    return [argument]
 
 
 _NAME_WORD = r"(?:(?:[^\W\d_a-z][^\W\d_]*['’.-]?)+|von|van|de|der|den|da|di|le|la|el|al|bin|and|&)"

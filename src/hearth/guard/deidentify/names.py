@@ -153,7 +153,7 @@ def gathered(workspace: Workspace, settings: Settings) -> tuple[OwnName, ...]:
     """Collect every name in the owner's contacts, calendar, profile and `[mask] words`; skip what cannot be read."""
     found: dict[OwnName, None] = {}
     owner = settings.owner
-    found.update(dict.fromkeys(_of_person(owner.name, is_personal=True)))
+    found.update(dict.fromkeys(_of_owner(owner.name)))
     if owner.email:
         found[OwnName(owner.email, "email")] = None
     found.update(dict.fromkeys(OwnName(word, "secret") for word in settings.mask.words))
@@ -162,6 +162,11 @@ def gathered(workspace: Workspace, settings: Settings) -> tuple[OwnName, ...]:
             if not fault:
                 found.update(dict.fromkeys(read(data)))
     return tuple(found)
+
+
+@functools.lru_cache(maxsize=8)
+def _of_owner(name: str) -> tuple[OwnName, ...]:
+    return tuple(_of_person(name, is_personal=True))
 
 
 @functools.lru_cache(maxsize=20_000)

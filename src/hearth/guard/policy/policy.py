@@ -148,11 +148,6 @@ class Policy:
         lines = {name: settings.line_of(name) for name in names}
         return cls.from_settings(settings.policy, specs, settings.rule, lines=lines, path=path)
 
-    @property
-    def n_rules(self) -> int:
-        """The number of rules for tools; an ordered rule counts once for each tool it names."""
-        return len(self._rules) + sum(len(several) for several in self._ordered.values())
-
     def ordered_rules(self, tool: str) -> tuple[ToolRule, ...]:
         """The ordered rules that are tried for a tool."""
         return self._ordered.get(tool, ())

@@ -118,16 +118,6 @@ def clauses(text: str, slots: Sequence[Slot]) -> tuple[Clause, ...]:
     return tuple(found)
 
 
-def without(text: str, slots: Sequence[Slot]) -> str:
-    """Replace each slot of a request with its kind (`call <person> <time>`), to compare requests by their form."""
-    parts: list[str] = []
-    place = 0
-    for slot in slots:
-        parts += [text[place : slot.start], f"<{slot.kind}>"]
-        place = slot.end
-    return "".join([*parts, text[place:]])
-
-
 def _in_slots(said: Sequence[Token], slots: Sequence[Slot]) -> list[Slot | None]:
     """Return, for each token, the slot it lies in."""
     result: list[Slot | None] = []

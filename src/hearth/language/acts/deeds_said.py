@@ -1,7 +1,7 @@
 """Tells what a request's words settle about the deed, whatever plan was found for it: its direction, whose, how much.
 
 A planner goes by the likeness of whole requests; here stands the one word, or the one form, that decides. What becomes
-of a plan that says the opposite is decided elsewhere (`planning.dialogue.amendments.contradictions`).
+of a plan that says the opposite is decided elsewhere (`planning.dialogue.contradictions`).
 
 Covered: deeds that are asked about as done, directions and amounts of change, parts of contact cards, people of an
 event, alarms of a house, other people's time, dates asked of the clock, which mail, what is to be remembered. Not

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hearth import patterns as re
-from hearth.formats.plan_validation import only_reads
+from hearth.formats.plan_validation import only_reads, with_refs
 from hearth.language.discourse.question_answers import PLACES, answered, begins_like_request, chosen, with_mark_first
 from hearth.language.discourse.relative_anchors import (
     anchored,
@@ -837,20 +837,13 @@ def _pruned(plan: Plan, before: Plan, tools: Mapping[str, ToolSpec]) -> Plan:
     steps = tuple(
         replace(
             step,
-            arguments={name: _moved(value, place) for name, value in step.arguments.items()},
+            arguments={
+                name: with_refs(value, lambda ref: Ref(place[ref.step], ref.path))
+                for name, value in step.arguments.items()
+            },
             after=tuple(place[k] for k in step.after if k in place),
         )
         for k, step in enumerate(plan.steps)
         if k not in gone
     )
     return replace(plan, steps=steps)
-
-
-def _moved(value: Argument, place: Mapping[int, int]) -> Argument:
-    if isinstance(value, Ref):
-        return Ref(place[value.step], value.path)
-    if isinstance(value, list):
-        return [_moved(item, place) for item in value]
-    if isinstance(value, dict):
-        return {key: _moved(item, place) for key, item in value.items()}
-    return value

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from hearth.language.temporal.moments import Clock, Said
 from hearth.language.temporal.time_words import COUNTING, MONTHS, MOVED, MOVING, SHORT_UNITS, UNITS, WEEKDAYS
-from hearth.language.text.tokens import NUMBER_WORDS, ONES, TENS, Token, listed, spoken_number
-from hearth.language.text.unit_words import LEVELLED, is_unit_word
+from hearth.language.text.tokens import LEVELLED, NUMBER_WORDS, ONES, TENS, Token, is_unit_word, listed, spoken_number
 
 
 @dataclass(slots=True)
@@ -42,6 +41,10 @@ class Line:
 
     def word(self, index: int) -> str:
         return self.words[index] if 0 <= index < len(self.words) else ""
+
+    def has_half(self, index: int) -> bool:
+        """Return whether "am" or "pm" stands at a place."""
+        return self.word(index) in ("am", "pm")
 
     def touches(self, index: int) -> bool:
         """Return whether the token follows the one before it without a space."""
@@ -270,14 +273,19 @@ def _numeric(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, in
     is_hour = _is_hour(whole) and whole != "0"
     if len(fraction) == 2 and is_hour and int(fraction) < 60 and not is_unit_word(line.word(index + 1)):
         return Clock(int(whole), int(fraction), 0, int(whole) > 12), index + 1
-    if _is_hour(word) and _is_minutes(line, index + 1):  # "at 6 45"
-        minute = int(line.words[index + 1])
-        if half := _half(line, index + 2):
-            return _halved(int(word), minute, 0, half, index + 3)
-        return Clock(int(word), minute, 0, int(word) > 12), index + 2
+    if _is_hour(word) and _is_minutes(line, index + 1):
+        return _with_minutes(line, index)
     if _is_hour(word) and not _counts_something(line, index + 1):
         return _bare(word), index + 1
     return None
+
+
+def _with_minutes(line: Line, index: int) -> tuple[Clock, int] | None:
+    """Read an hour and its minutes with a space between them: 6 45, 6 45 pm."""
+    hour, minute = int(line.words[index]), int(line.words[index + 1])
+    if half := _half(line, index + 2):
+        return _halved(hour, minute, 0, half, index + 3)
+    return Clock(hour, minute, 0, hour > 12), index + 2
 
 
 def _is_sharp(line: Line, index: int) -> bool:

@@ -170,7 +170,7 @@ def month_first(line: Line, text: str, index: int, cue: str) -> Reading:
     if number is not None:
         if line.word(number[1]) in RANGE_MARKS or line.word(number[1]) in ("to", "until", "through"):
             second = day_number(line, number[1] + 1)
-            if second is not None and second[0] > number[0] and not has_half(line, second[1]):
+            if second is not None and second[0] > number[0] and not line.has_half(second[1]):
                 return _dated_range(line, month, number[0], second[0], second[1])
         return dated(line, month, number[0], number[1])
     if line.word(place - 1) == "the":
@@ -181,10 +181,6 @@ def month_first(line: Line, text: str, index: int, cue: str) -> Reading:
             return None
     first, place = with_year(line, place, month)
     return Said(first=first, after=add_months(first, 1)), place
-
-
-def has_half(line: Line, index: int) -> bool:
-    return line.word(index) in ("am", "pm")
 
 
 def dated(line: Line, month: int, number: int, index: int) -> Reading:
@@ -221,7 +217,7 @@ def day_number(line: Line, index: int) -> tuple[int, int] | None:
     place = index + 1
     if line.touches(place) and line.tokens[place].kind == "word":
         return (int(word), place + 1) if line.words[place] in ("st", "nd", "rd", "th") else None
-    return (int(word), place) if not has_half(line, place) and line.word(place) not in ("%", "°") else None
+    return (int(word), place) if not line.has_half(place) and line.word(place) not in ("%", "°") else None
 
 
 def number_first(line: Line, index: int, cue: str) -> Reading:
@@ -307,7 +303,7 @@ def lone_ordinal(line: Line, number: tuple[int, int], cue: str) -> Reading:
     if cue not in DATE_CUES and cue not in ("joined", "the"):
         return None
     first = lone_day(line, value)
-    is_timed = has_half(line, place + 1) or (place < len(line.tokens) and line.tokens[place].kind == "clock")
+    is_timed = line.has_half(place + 1) or (place < len(line.tokens) and line.tokens[place].kind == "clock")
     if line.word(place) not in (*_AFTER_ORDINAL, "") and not is_timed:
         weekday = next((WEEKDAYS[word] for word in line.words[max(0, place - 4) : place] if word in WEEKDAYS), None)
         if first is None or first.weekday() != weekday or line.word(place) in _ORDERED:

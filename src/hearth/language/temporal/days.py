@@ -19,7 +19,6 @@ from hearth.language.temporal.dates import (
     dated,
     day_and_month,
     day_number,
-    has_half,
     holiday_day,
     is_year,
     iso_date,
@@ -259,7 +258,7 @@ def _is_followed_by_time(line: Line, index: int) -> bool:
         return False
     is_range = line.word(index + 1) in (*RANGE_MARKS, "to", "until") and line.word(index + 2)[:1].isdecimal()
     is_hour = line.word(index + 1) in (AFTER_HOUR | _AFTER_HOUR_OF_DAY if is_at else _ENDS) and before not in _BUYING
-    is_sure = line.tokens[index].kind == "clock" or has_half(line, index + 1) or is_range
+    is_sure = line.tokens[index].kind == "clock" or line.has_half(index + 1) or is_range
     return not (is_at and may_be_verb) if is_sure else is_hour and not may_be_verb
 
 
@@ -295,10 +294,15 @@ def _after_the(line: Line, text: str, index: int, cue: str) -> Reading:
         return None
     if word in MODIFIERS:
         return _counted(line, text, place) or _modified(line, place, has_the=True)
+    return _named_after_the(line, text, place, cue)
+
+
+def _named_after_the(line: Line, text: str, place: int, cue: str) -> Reading:
+    """Read a part, a number or a name of a day after "the": the evening, the 3rd, the end of May, the bank holiday."""
+    word = line.word(place)
     if word in PARTS and word not in MEALS:
-        return _part(
-            line, place, "the" if cue in ("in", "by", "until", "during", "before", "after", "since") else "", False
-        )
+        is_told = cue in ("in", "by", "until", "during", "before", "after", "since")
+        return _part(line, place, "the" if is_told else "", False)
     if word in ORDINALS or word in ("first", "twenty", "thirty"):
         return _ordinal(line, text, place, cue)
     if word in ("end", "beginning", "start", "middle"):

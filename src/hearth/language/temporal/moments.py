@@ -20,7 +20,6 @@ from hearth.types import Plain
 
 Leaning = Literal["", "am", "pm"]
 DAY = dt.timedelta(days=1)
-MINUTE = dt.timedelta(minutes=1)
 MORNING_HOUR = 9
 """Hour that stands for a day when one moment is asked for."""
 
@@ -259,7 +258,11 @@ def _range_readings(clock: Clock, to_clock: Clock, part: Part | None, leaning: L
         return [min(pairs, key=lambda pair: (abs(pair[0] - middle), pair[1]))]
     wanted = starts[0] if _is_morning(clock, leaning) else starts[-1]
     likely = [pair for pair in pairs if pair[0] == wanted]
-    first = min(likely) if likely else (starts[-1], ends[0] + 86_400)
+    return _alike(min(likely) if likely else (starts[-1], ends[0] + 86_400), pairs, leaning)
+
+
+def _alike(first: tuple[int, int], pairs: list[tuple[int, int]], leaning: Leaning) -> list[tuple[int, int]]:
+    """Return a range and, where nothing says which half of the day, the later ones that are as long."""
     others = [] if leaning else [p for p in pairs if p[0] > first[0] and p[1] - p[0] == first[1] - first[0]]
     return [first, *others]
 
@@ -280,23 +283,40 @@ def _bounded(
         return max(start, now), end
     if not said.bound:
         return start, end
-    clocked = said.clock is not None and said.to_clock is None
-    instant = clocked or said.moment is not None
     if said.bound in ("until", "by", "before"):
-        limit = start if instant or said.bound == "before" else end
-        opening = now
-        is_of_day = said.is_within_day or said.bound == "before"
-        if clocked and is_of_day and said.first is not None and said.first != now.date():
-            opening = at(said.first, 0, now)
-        return (opening if opening <= limit else None), limit
+        return _until(said, start, end, now)
     if said.bound == "after":
-        begin = start if instant else end
-        if is_timed and said.part is not None and said.part.end > 24 and said.first is not None:
-            return begin, at(said.first, said.part.end * 3600, now)  # "last night after eleven"
-        if is_timed:
-            return begin, at(begin.date() + DAY, 0, now)
-        return begin, (now if begin < now else None)
+        return _after(said, start if _is_clocked(said) or said.moment is not None else end, now, is_timed=is_timed)
     return start, (now if said.bound == "since" and start <= now else None)
+
+
+def _is_clocked(said: Said) -> bool:
+    """Return whether one clock time is said, and no range of two."""
+    return said.clock is not None and said.to_clock is None
+
+
+def _until(
+    said: Said, start: dt.datetime, end: dt.datetime, now: dt.datetime
+) -> tuple[dt.datetime | None, dt.datetime]:
+    """Return the stretch up to a bound, from now or from the beginning of its day on."""
+    is_clocked = _is_clocked(said)
+    limit = start if is_clocked or said.moment is not None or said.bound == "before" else end
+    opening = now
+    is_of_day = said.is_within_day or said.bound == "before"
+    if is_clocked and is_of_day and said.first is not None and said.first != now.date():
+        opening = at(said.first, 0, now)
+    return (opening if opening <= limit else None), limit
+
+
+def _after(
+    said: Said, begin: dt.datetime, now: dt.datetime, *, is_timed: bool
+) -> tuple[dt.datetime, dt.datetime | None]:
+    """Return the stretch from a bound on, to the end of its day where an hour is said."""
+    if is_timed and said.part is not None and said.part.end > 24 and said.first is not None:
+        return begin, at(said.first, said.part.end * 3600, now)  # "last night after eleven"
+    if is_timed:
+        return begin, at(begin.date() + DAY, 0, now)
+    return begin, (now if begin < now else None)
 
 
 def _first_of_repeat(said: Said, now: dt.datetime, clues: Clues) -> Said:

@@ -115,11 +115,15 @@ def _clocks_with_days(text: str, found: Sequence[TimeSaid], now: dt.datetime, be
                 hour = replace(changed[place], bound="")
                 if _takes_hour(donor, hour, clues, now) and (said.bound or day_place not in changed):
                     changed[day_place] = hour  # "every week … at 7": the rhythm is that of the hour
-        is_to_come = said.first is not None and (said.after is None or said.first > now.date())
-        names_day = is_to_come and not said.bound and slot.cue not in _TARGETS
-        if names_day or said.repeat:
+        if said.repeat or _names_day(slot, said, now):
             day, day_place, end = said, place, slot.end
     return changed
+
+
+def _names_day(slot: Slot, said: Said, now: dt.datetime) -> bool:
+    """Return whether a time names a day that hours after it may be of."""
+    is_to_come = said.first is not None and (said.after is None or said.first > now.date())
+    return is_to_come and not said.bound and slot.cue not in _TARGETS
 
 
 def _is_of_repeat(between: str, repeat: Said, said: Said) -> bool:

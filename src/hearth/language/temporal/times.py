@@ -14,7 +14,7 @@ from dataclasses import replace
 from hearth.formats.tool_signature import duration_text
 from hearth.language.temporal import moments
 from hearth.language.temporal.clock_times import AFTER_HOUR, APPROXIMATE, CLOCK_WORDS, RANGE_MARKS, Line, clock, glued
-from hearth.language.temporal.dates import Reading, count_of, has_half, is_year, lone_day
+from hearth.language.temporal.dates import Reading, count_of, is_year, lone_day
 from hearth.language.temporal.days import DAY_STARTS, day
 from hearth.language.temporal.durations import OPEN_WORDS, Length, length
 from hearth.language.temporal.moments import DAY, Clues, Leaning, Said
@@ -216,10 +216,6 @@ def _time_after_cue(line: Line, text: str, places: tuple[int, int], cue: str) ->
     return _time_slot(line, text, said, (index, place, after), cue)
 
 
-def _ends(line: Line, index: int) -> bool:
-    return index >= len(line.tokens) or line.words[index] in ".,;?!"
-
-
 def _cues_at(line: Line, index: int) -> list[tuple[int, str]]:
     """Return each possible cue at a place as its number of tokens and its meaning, the longest first, no cue last."""
     found = []
@@ -349,17 +345,22 @@ def _bare_after_day(line: Line, place: int, said: Said) -> Reading:
     if said.first is None or said.after is not None or said.clock is not None or line.is_counting:
         return None
     read = clock(line, place, "at")
-    if line.word(place - 1) == "," and word not in NUMBER_WORDS:
-        is_price = "." in word and read is not None and line.word(read[1]) == "for"  # "Friday, 2.50 for bread"
-        has_number = said.weekday is None and line.word(place - 2) not in _TODAYS
-        if is_price or (is_year(word) and has_number) or not _has_minutes(read):
-            return None
+    if line.word(place - 1) == "," and word not in NUMBER_WORDS and _is_no_hour(line, place, said, read):
+        return None
     if read is None or line.word(read[1]) not in AFTER_HOUR:
         return None
     if word.isdecimal() and said.weekday is not None and (alone := lone_day(line, int(word))) is not None:
         is_date = alone.weekday() == said.weekday and (alone - line.today).days < 14
         return None if is_date else read
     return read
+
+
+def _is_no_hour(line: Line, place: int, said: Said, read: Reading) -> bool:
+    """Return whether a number behind a comma is a price, a year or a count, and not the hour of the day before it."""
+    word = line.word(place)
+    is_price = "." in word and read is not None and line.word(read[1]) == "for"  # "Friday, 2.50 for bread"
+    has_number = said.weekday is None and line.word(place - 2) not in _TODAYS
+    return is_price or (is_year(word) and has_number) or not _has_minutes(read)
 
 
 def _has_minutes(read: Reading) -> bool:
@@ -402,7 +403,7 @@ def _composed(line: Line, text: str, first: Reading) -> Reading:
 def _past_meal(line: Line, place: int, said: Said) -> int:
     """Return the index after "lunch" in "move it to friday lunch, 12:15"; the same place elsewhere."""
     after = place + 1 + (line.word(place + 1) == ",")
-    is_timed = after < len(line.tokens) and (line.tokens[after].kind == "clock" or has_half(line, after + 1))
+    is_timed = after < len(line.tokens) and (line.tokens[after].kind == "clock" or line.has_half(after + 1))
     is_day = said.first is not None and said.clock is None and said.part is None
     return place + 1 if line.is_moving and is_day and line.word(place) in MEALS and is_timed else place
 
@@ -569,6 +570,12 @@ def _offset(line: Line, text: str, place: int, cue: str) -> Reading:
         anchored = _anchored(line, text, span, relation, after + 1)
         if anchored is not None:
             return anchored
+    return _behind_length(line, place, span, cue, after)
+
+
+def _behind_length(line: Line, place: int, span: Length, cue: str, after: int) -> Reading:
+    """Read what stands behind a length that its cue counts from now: "in 20 minutes", "in two weeks' time"."""
+    relation = line.word(after)
     if cue == "in" and fits_in(line, place - 2, relation):
         return None
     if cue == "in" and relation not in ("before", "after", "earlier", "of"):

@@ -8,7 +8,7 @@ checked.
 from __future__ import annotations
 
 from hearth import patterns as re
-from hearth.language.text.tokens import Slot, listed
+from hearth.language.text.tokens import Slot, listed, slot_at
 from hearth.language.values.check_digits import is_luhn
 from hearth.language.values.contact_ids import unpunctuated
 from hearth.types import Plain
@@ -31,17 +31,13 @@ def find_quoted(text: str) -> list[Slot]:
         inner = match[match.lastindex or 0]
         if not inner.strip():
             continue
-        slots.append(_slot("quoted", text, match.start(), match.end(), {"text": inner.strip()}))
+        slots.append(slot_at("quoted", text, match.start(), match.end(), {"text": inner.strip()}))
         if _FILE_NAME.fullmatch(inner.strip()):
             start = match.start() + match[0].index(inner.strip())
-            slots[-1] = _slot("file", text, start, start + len(inner.strip()), _file_views(inner.strip()))
+            slots[-1] = slot_at("file", text, start, start + len(inner.strip()), _file_views(inner.strip()))
         elif _EMAIL.fullmatch(inner.strip()) or _URL.fullmatch(inner.strip()):
             slots.pop()
     return slots
-
-
-def _slot(kind: str, text: str, start: int, end: int, views: dict[str, Plain]) -> Slot:
-    return Slot(kind, start, end, text[start:end], views, "", start)
 
 
 # ── Addresses and files ───────────────────────────────────────────────────────────────────────────────────
@@ -93,7 +89,7 @@ def find_addresses(text: str) -> list[Slot]:
                 )
                 if named is not None and "/" not in str(views["path"]):
                     slots.append(
-                        _slot(
+                        slot_at(
                             "file",
                             text,
                             named.start("name"),
@@ -102,7 +98,7 @@ def find_addresses(text: str) -> list[Slot]:
                         )
                     )
                     continue
-                slots.append(_slot(kind, text, start + offset + first, start + offset + last, views))
+                slots.append(slot_at(kind, text, start + offset + first, start + offset + last, views))
     return slots
 
 
@@ -179,7 +175,7 @@ def find_phones(text: str, country: str) -> list[Slot]:
             end = start + len(rest.rstrip(" -–"))
             number = _phone(text, start, end, country)
         if number is not None:
-            slots.append(_slot("phone", text, start, end, {"phone": number}))
+            slots.append(slot_at("phone", text, start, end, {"phone": number}))
     return slots
 
 

@@ -12,16 +12,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hearth.language.temporal.time_words import UNITS
-from hearth.language.text.tokens import NUMBER_WORDS, Slot, Token, listed, spoken_number
-from hearth.language.text.unit_words import (
+from hearth.language.text.tokens import (
     CURRENCY_SIGNS,
     HEATS,
     LENGTHS,
     LEVELLED,
     LONG_STARTS,
     LONG_UNITS,
+    NUMBER_WORDS,
     TOUCHING_UNITS,
     UNIT_WORDS,
+    Slot,
+    Token,
+    listed,
+    slot_at,
+    spoken_number,
 )
 from hearth.types import Plain
 
@@ -156,7 +161,7 @@ def _rates(text: str, said: Sequence[Token]) -> list[Slot]:
             if count is not None and count[1] < len(said) and said[count[1]].low in (thing, f"{thing}s"):
                 expression = f"{_plain_number(read[0])} * {_plain_number(count[0])}"
                 end = said[count[1]].end
-                found.append(_made("expression", text, start, end, {"expression": expression}))
+                found.append(slot_at("expression", text, start, end, {"expression": expression}))
                 break
     return found
 
@@ -192,7 +197,7 @@ def _level(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | N
     if not is_said_so or not is_last or LEVELLED.isdisjoint(token.low for token in said[max(0, index - 8) : index]):
         return None
     views = _number_views(float(percent)) | {"unit": "percent", "fraction": percent / 100}
-    return _made("number", text, said[index].start, said[after - 1].end, views), after
+    return slot_at("number", text, said[index].start, said[after - 1].end, views), after
 
 
 def _may_be_unit_or_sum(word: str, letters: frozenset[str]) -> bool:
@@ -253,10 +258,10 @@ def _measure(text: str, said: Sequence[Token], index: int, letters: frozenset[st
     after_percent = _past_percent(said, place)
     if after_percent:
         views = _number_views(value) | {"unit": "percent", "fraction": value / 100}
-        return _made("number", text, start, said[after_percent - 1].end, views), after_percent
+        return slot_at("number", text, start, said[after_percent - 1].end, views), after_percent
     word = said[place].low if place < len(said) else ""
     if word in UNITS and word not in ("s", "m", "h", "d"):
-        return _made("number", text, start, end, _number_views(value)), place
+        return slot_at("number", text, start, end, _number_views(value)), place
     unit = _unit_at(said, place, letters if said[index].kind == "number" else frozenset())
     if unit is not None:
         name, after = unit
@@ -268,10 +273,10 @@ def _measure(text: str, said: Sequence[Token], index: int, letters: frozenset[st
             value, after = value + (-0.5 if value < 0 else 0.5), after + 3
         return _quantity(text, start, said[after - 1].end, value, name), after
     if _touching(said, place) == "k" and said[index].kind == "number":
-        return _made("number", text, start, said[place].end, _number_views(value * 1000)), place + 1
+        return slot_at("number", text, start, said[place].end, _number_views(value * 1000)), place + 1
     if _counts_nothing(said, index, place):
         return None
-    return _made("number", text, start, end, _number_views(value)), place
+    return slot_at("number", text, start, end, _number_views(value)), place
 
 
 def _has_half(said: Sequence[Token], place: int) -> bool:
@@ -308,12 +313,8 @@ def _past_percent(said: Sequence[Token], place: int) -> int:
     return place + 1 if words[:1] in (["%"], ["percent"]) else 0
 
 
-def _made(kind: str, text: str, start: int, end: int, views: dict[str, Plain]) -> Slot:
-    return Slot(kind, start, end, text[start:end], views, "", start)
-
-
 def _quantity(text: str, start: int, end: int, value: float, unit: str) -> Slot:
-    return _made("quantity", text, start, end, _number_views(value) | {"unit": unit})
+    return slot_at("quantity", text, start, end, _number_views(value) | {"unit": unit})
 
 
 def _number_views(value: float) -> dict[str, Plain]:
@@ -398,7 +399,7 @@ def _asked_unit(
         is_named = unit is not None and has_measure and before[-1:] == [","]
         if unit is None or not is_named or [token.low for token in said[unit[1] : unit[1] + 1]] != ["please"]:
             return None  # "three ounces, grams please"
-    return _made("unit", text, said[index].start, said[unit[1] - 1].end, {"unit": unit[0]}), unit[1]
+    return slot_at("unit", text, said[index].start, said[unit[1] - 1].end, {"unit": unit[0]}), unit[1]
 
 
 def _one_measure(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
@@ -459,7 +460,7 @@ def _sum(
     expression = terms.expression(asks_for_sum)
     if not expression:
         return None, place
-    slot = _made("expression", text, said[index].start, said[terms.last - 1].end, {"expression": expression})
+    slot = slot_at("expression", text, said[index].start, said[terms.last - 1].end, {"expression": expression})
     return (slot, terms.last), terms.last
 
 
@@ -637,7 +638,7 @@ def _shared(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | 
     else:
         return None
     views: dict[str, Plain] = {"expression": f"{_plain_number(whole[0])} / {_plain_number(parts[0])}"}
-    return _made("expression", text, said[index].start, said[parts[1] - 1].end, views), parts[1]
+    return slot_at("expression", text, said[index].start, said[parts[1] - 1].end, views), parts[1]
 
 
 def _square_root(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
@@ -647,7 +648,7 @@ def _square_root(text: str, said: Sequence[Token], index: int) -> tuple[Slot, in
     if read is None:
         return None
     views: dict[str, Plain] = {"expression": f"sqrt({_plain_number(read[0])})"}
-    return _made("expression", text, said[index].start, said[read[1] - 1].end, views), read[1]
+    return slot_at("expression", text, said[index].start, said[read[1] - 1].end, views), read[1]
 
 
 def _is_lone_minus(text: str, said: Sequence[Token], index: int) -> bool:
@@ -676,7 +677,7 @@ def _of_list(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] |
         return None
     name = _OF_LISTS.get(said[index].low)
     views: dict[str, Plain] = {"expression": f"{name}({', '.join(numbers)})" if name else " + ".join(numbers)}
-    return _made("expression", text, said[index].start, said[end - 1].end, views), end
+    return slot_at("expression", text, said[index].start, said[end - 1].end, views), end
 
 
 def _share(said: Sequence[Token], place: int) -> tuple[str, int] | None:

@@ -35,7 +35,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from hearth.language.acts.clauses import clauses, without
+from hearth.language.acts.clauses import clauses
+from hearth.language.temporal.moments import Said
 from hearth.language.temporal.recurrence import REPEATS
 from hearth.language.temporal.split_expressions import TimeSaid, begun, carried, is_of_that_day, joined
 from hearth.language.temporal.time_words import HOLIDAY_STARTS, MONTHS, WEEKDAYS
@@ -304,7 +305,7 @@ def _is_capital(text: str, token: Token) -> bool:
 # ── All values ────────────────────────────────────────────────────────────────────────────────────────
 
 
-__all__ = ["Clause", "Slot", "clauses", "find_slots", "without"]
+__all__ = ["Clause", "Slot", "clauses", "find_slots"]
 
 _RANKS = {
     kind: rank
@@ -429,14 +430,18 @@ def _times_joined(text: str, kept: list[Slot], times: Sequence[TimeSaid], now: d
         of_clause = [
             by_start[slot.start] for slot in clause.slots if slot.kind == "time" and by_start[slot.start].slot == slot
         ]
-        before = day if day is None or day.clock is not None or _THERE.search(clause.text) else None
-        if any(time.slot.start in vague for time in of_clause):
-            before = day or last
+        is_vague = not vague.isdisjoint(time.slot.start for time in of_clause)
+        before = day or last if is_vague else _day_for(clause.text, day)
         if (2 if before is None else 1) <= len(of_clause) <= _MOST_TIMES:
             result.update((slot.start, slot) for slot in joined(text, of_clause, now, before))
         day = carried(of_clause, now) or day
     unplaced = {start for start in vague if result.get(start, by_start[start].slot) is by_start[start].slot}
     return [result.get(slot.start, slot) for slot in kept if slot.kind != "time" or slot.start not in unplaced]
+
+
+def _day_for(clause: str, day: Said | None) -> Said | None:
+    """Return the day of the clauses before it if a clause may be of it: the day has an hour, or is pointed at."""
+    return day if day is None or day.clock is not None or _THERE.search(clause) else None
 
 
 def _apart(text: str, found: list[Slot]) -> list[Slot]:

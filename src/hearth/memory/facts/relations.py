@@ -42,20 +42,6 @@ PLURALS: Mapping[str, str] = {
     **{f"{word}s": word for word in listed("neighbour colleague flatmate roommate grandson granddaughter")},
 }
 PETS = word_set("dog cat rabbit hamster parrot budgie horse pony tortoise turtle guinea-pig goldfish puppy kitten")
-_INVERSES: Mapping[str, str] = {
-    **{word: word for word in listed("partner spouse friend neighbour colleague cousin twin flatmate sibling")},
-    **dict.fromkeys(listed("daughter son child"), "parent"),
-    **dict.fromkeys(listed("mother father parent"), "child"),
-    **dict.fromkeys(listed("sister brother"), "sibling"),
-    **dict.fromkeys(listed("aunt uncle"), "niece or nephew"),
-    **dict.fromkeys(listed("niece nephew"), "aunt or uncle"),
-    **dict.fromkeys(listed("grandmother grandfather"), "grandchild"),
-    **dict.fromkeys(listed("grandson granddaughter"), "grandparent"),
-    **dict.fromkeys(listed("wife husband"), "spouse"),
-    "best friend": "best friend",
-    "boss": "employee",
-    "landlord": "tenant",
-}
 
 DIETS = word_set(
     "vegan vegetarian pescatarian halal kosher teetotal gluten-free dairy-free lactose-free sugar-free keto "
@@ -125,9 +111,3 @@ _VERBS: Mapping[str, tuple[str, str]] = {
     "studies": ("study", "studies"),
     "goes to": ("go to", "goes to"),
 }
-
-
-def inverse(relation: str) -> str:
-    """Return the owner's relation to a person who is `relation` to the owner: `grandson` → `grandparent`; `dentist of`
-    if there is no other word."""
-    return _INVERSES.get(relation, f"{relation} of")

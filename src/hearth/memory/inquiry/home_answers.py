@@ -44,7 +44,6 @@ from hearth.memory.inquiry.reading.answer_reading import AnswerReader, Reading, 
 from hearth.memory.inquiry.reading.asked_things import with_named
 from hearth.memory.inquiry.reading.strangers import is_order_to_say, is_strangers, known_addresses
 from hearth.memory.inquiry.reading.value_owners import People, people_of, with_apostrophes
-from hearth.memory.inquiry.reckoning.reckoned_answers import reckoned_answer
 from hearth.memory.inquiry.record_answers import answer_from_records, matter_of
 from hearth.memory.inquiry.summaries import asked_for_summary, decision_of, summary_of
 from hearth.memory.passages.collecting import FOLDERS, FilePassages, is_indexed, passages_in, unquoted_place_of
@@ -284,18 +283,23 @@ class HomeAnswers:
 
     def _reckoned(self, question: str, call: CallContext) -> HomeAnswer | None:
         """Reckon an answer; from what may not be meant, it gives way to what is surely read elsewhere."""
-        reckoned = reckoned_answer(question, self.passages, call)
+        reckoned = self._reckon(question, call)
         # An amount that is read is not the one to be worked out.
         if reckoned is None or reckoned.chance >= LEAST_SURE or reckoned.kind == "amount":
             return reckoned
         read = self._read_answer(question, call)
         return read if read.chance >= LEAST_SURE and not _is_of(read, reckoned) else reckoned
 
+    def _reckon(self, question: str, call: CallContext) -> HomeAnswer | None:
+        from hearth.memory.inquiry.reckoning.reckoned_answers import reckoned_answer  # most requests need none of it
+
+        return reckoned_answer(question, self.passages, call)
+
     def _doubted(self, computed: HomeAnswer, question: str, call: CallContext) -> HomeAnswer:
         """Doubt an amount that texts state where another is reckoned; the rows of a table are all there are."""
         if computed.chance < LEAST_SURE or any("|" in one.quote for one in computed.witnesses):
             return computed
-        reckoned = reckoned_answer(question, self.passages, call)
+        reckoned = self._reckon(question, call)
         if reckoned is None or money_in(reckoned.value)[:1] == money_in(computed.value)[:1]:
             return computed
         return replace(computed, chance=DOUBTED)

@@ -46,7 +46,6 @@ _CODE_BYTES = DIM // 4
 _BYTE_LEVELS = _LEVELS[(np.arange(256)[:, None] >> np.array([0, 2, 4, 6])) & 3]
 """The four levels that each byte holds, shape [256, 4]."""
 _MOST_ASKED_WORDS = 24
-_WORD = re.compile(r"\w+")
 _WEIGHTS = "6.0, 4.0, 1.0"
 """BM25 weights of title, person and text."""
 _OF_OTHERS = frozenset({"mail", "document"})

@@ -12,7 +12,6 @@ Not covered: approximate search (every vector is compared: some 25 ms for a mill
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -402,8 +401,3 @@ def top(scores: FloatArray, k: int) -> Slots:
         chosen = np.arange(n)
     found: Slots = chosen[np.argsort(-scores[chosen], kind="stable")]
     return found
-
-
-def row_of(record: sqlite3.Row) -> Row:
-    """Make a row from a record of the event table."""
-    return Row(*(record[name] for name in Row.__slots__))

@@ -9,11 +9,14 @@ Covered: a damaged or missing graph is rebuilt. For the files, see `models.encod
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import mmap
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -33,7 +36,74 @@ from hearth.models.encoder.minilm import (
     within,
 )
 from hearth.models.encoder.onnx_session import cached_session, onnxruntime
-from hearth.models.encoder.shipped_vectors import ShippedVectors
+
+# ── Vectors that ship ───────────────────────────────────────────────────────────────────────────────────
+# Vectors of the texts that ship, made once (`training.shipped_vectors_make`), so that no device reads them again.
+#
+# A new home learns some three thousand demonstrations; to read them takes most of a minute on a small device, to find
+# them here a second. Each vector is in 8 bits with a scale (cosine to what the encoder says >= 0.9999), known by a hash
+# of its text. The file is mapped, not read. Covered: the forms of the shipped demonstrations. Not covered: anything
+# else, which the encoder reads as ever.
+
+
+SHIPPED = "shipped_vectors.npy"
+_STEPS = 127
+_N_LAYERS, _N_HEADS, _WIDTH = 6, 12, 384
+_ROW = np.dtype([("key", "<u8"), ("scale", "<f4"), ("vector", "i1", (_WIDTH,))])
+
+
+class ShippedVectors:
+    """A table of texts' vectors, in the order of their keys. May be used from several threads at once."""
+
+    def __init__(self, rows: NDArray[np.void]) -> None:
+        """Use `ShippedVectors.open` or `ShippedVectors.of`."""
+        self.rows = rows
+        self._keys = np.ascontiguousarray(rows["key"])
+
+    @classmethod
+    @functools.cache
+    def open(cls) -> ShippedVectors:
+        """Map the file that ships."""
+        with as_file(files("hearth.data") / SHIPPED) as path:
+            return cls(np.load(path, mmap_mode="r"))
+
+    @classmethod
+    def of(cls, texts: Sequence[str], vectors: NDArray[np.float32]) -> ShippedVectors:
+        """Keep texts with their unit vectors, shape [texts, 384]; a text that comes twice is kept once."""
+        keys, first = np.unique(np.array(_keys_of(texts), dtype=np.uint64), return_index=True)
+        rows = np.zeros(len(keys), dtype=_ROW)
+        rows["key"] = keys
+        rows["scale"] = np.abs(vectors[first]).max(axis=1) / _STEPS
+        rows["vector"] = np.rint(vectors[first] / rows["scale"][:, None])
+        return cls(rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def places_of(self, texts: Sequence[str]) -> NDArray[np.intp]:
+        """Return the row of each text, -1 where there is none, shape [texts]."""
+        keys = np.array(_keys_of(texts), dtype=np.uint64)
+        places = np.searchsorted(self._keys, keys)
+        is_there = places < len(self._keys)
+        is_there[is_there] = self._keys[places[is_there]] == keys[is_there]
+        return np.where(is_there, places, -1)
+
+    def at(self, places: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Return the unit vectors of rows, shape [rows, 384]."""
+        found = self.rows[places]
+        vectors = found["vector"] * found["scale"][:, None]
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
+
+
+def _keys_of(texts: Iterable[str]) -> list[int]:
+    return [
+        int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "little")
+        for text in texts
+    ]
+
+
+# ── The encoder ─────────────────────────────────────────────────────────────────────────────────────────
+
 
 if TYPE_CHECKING:
     import onnx
@@ -54,7 +124,6 @@ _TOGETHER_TEXTS = 16
 """Number of texts that go through one part of the 8-bit graph before the next part."""
 _N_THREADS_MAX = 4
 
-_N_LAYERS, _N_HEADS, _WIDTH = 6, 12, 384
 _QUICK_PARTS = (range(3), range(3, _N_LAYERS))
 """Layers of each part of the graph in 8 bits."""
 _WORDS = "embeddings.word_embeddings.weight"
@@ -158,7 +227,7 @@ class MiniLMEncoder:
 
         Returns:
             Unit vectors, shape [n, 384]; a text's vector does not depend on the other texts beyond rounding (1e-6).
-            Those of texts that ship are looked up (`models.encoder.shipped_vectors`).
+            Those of texts that ship are looked up (`ShippedVectors`).
         Raises:
             TypeError: `texts` is one string instead of a list of them.
         """

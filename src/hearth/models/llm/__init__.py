@@ -2,6 +2,6 @@
 
 In: messages, perhaps with a JSON schema. Out: a completion, or several.
 Here: `from_settings` (opens the one that `hearth.toml` names), `openai_endpoint`, `huggingface` (extra `hf`),
-`llamacpp` (extra `gguf`), `scripted` (doubles for tests).
+`llamacpp` (extra `gguf`), `scripted` (prepared replies).
 Not here: prompts (`planning.llm`, `learning.llm`), the mask of a remote one (`guard.egress.masking_door`).
 """

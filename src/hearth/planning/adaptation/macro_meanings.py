@@ -12,8 +12,9 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
+from hearth.formats.plan_validation import literals
 from hearth.planning.adaptation.macro_phrases import Held, words_for
-from hearth.planning.adaptation.templates import SENDS, SMALL, Template, Word, literals, words_at, words_of
+from hearth.planning.adaptation.templates import SENDS, SMALL, Template, Word, words_at, words_of
 from hearth.types import Plan, ToolSpec
 
 

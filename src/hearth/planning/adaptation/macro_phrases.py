@@ -16,14 +16,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from hearth.formats.plan_validation import literals
 from hearth.planning.adaptation.templates import (
     SENDS,
     SMALL,
     Template,
     bare_of,
     is_alike,
-    is_moment,
-    literals,
     template_of,
     words_of,
 )
@@ -189,7 +188,7 @@ def _held(template: Template) -> Held | None:
     if _is_short(template):
         return Held(template, is_short=True)
     content = template.content
-    if content is None or not template.constants() or template.unsaid or _says_a_moment(template):
+    if content is None or not template.constants() or template.unsaid or template.has_moments:
         return None
     head = [word.stem for word in template.words if word.end <= content.start and word.stem not in SMALL]
     named = {word for _, _, value in template.constants() for word in words_of(value)}
@@ -234,10 +233,6 @@ _SENTENCE = re.compile(r"[.!?;](?=\s)|\n")
 def opens(gram: tuple[str, ...], found: Sequence[Held]) -> bool:
     """Return whether the phrase is the first thing said, and a text follows."""
     return all(one.template.content is not None and place_of(gram, one.words()) == 0 for one in found)
-
-
-def _says_a_moment(template: Template) -> bool:
-    return any(is_moment(one) for step in template.plan.steps for v in step.arguments.values() for one in literals(v))
 
 
 def _grams(words: Sequence[str]) -> Iterable[tuple[str, ...]]:

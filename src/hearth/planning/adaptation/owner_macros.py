@@ -125,6 +125,8 @@ class Conventions:
     def meant(self, said: Utterance) -> Meant | None:
         """Return the meaning of a request; None when it uses no macro. Of what was taught after it, only what nothing
         older stands for counts."""
+        if not self._phrases.found:
+            return None
         text = said.text
         whole = self._best(_Request(text, words_at(text), said.now), said)
         if whole is not None:

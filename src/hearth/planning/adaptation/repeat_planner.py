@@ -22,11 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.errors import PlanError
-from hearth.formats.plan_validation import check_plan, only_reads
+from hearth.formats.plan_validation import check_plan, is_moment, literals, only_reads
 from hearth.language.reading import Utterance
 from hearth.language.text.tokens import Slot
 from hearth.planning.adaptation.case_adaptation import SIGNS, Repeat, Repeats, exchanged, moment_later, moved, values_of
-from hearth.planning.adaptation.templates import is_moment
 from hearth.planning.adaptation.word_alignment import POLITE, Said, words_of
 from hearth.types import TYPE_NAMES, Argument, Demonstration, Plan, Ref, Request, Step, ToolSpec
 
@@ -213,10 +212,12 @@ def holds_what_is_gone(plan: Plan, tools: Mapping[str, ToolSpec], slots: Sequenc
     Such a moment belongs to the day on which it was taught.
     """
     said = {str(view)[:16] for slot in slots for view in slot.views.values()}
-    steps = tuple(step for step in plan.steps if tools[step.tool].effect != "none")
+    steps = [step for step in plan.steps if tools[step.tool].effect != "none"]
     return any(
         isinstance(value, str) and is_moment(value) and value[:16] not in said and _is_gone(value, now)
-        for value in values_of(Plan(steps))
+        for step in steps
+        for argument in step.arguments.values()
+        for value in literals(argument)
     )
 
 

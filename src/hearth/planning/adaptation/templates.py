@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hearth import patterns as re
+from hearth.formats.plan_validation import is_moment, literals
 from hearth.language.reading import Utterance
 from hearth.language.text.word_match import folded, stem
 from hearth.language.values.identifiers import find_quoted
@@ -33,7 +34,6 @@ SMALL = frozenset(
 """Words that carry no meaning of their own."""
 _CONTENTS = frozenset(("text", "title", "subject", "body", "message"))
 """Names of parameters that take text to be written; others name things that exist."""
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d|$)")
 _MARKS = tuple(",.;:!?)")
 _WORD = re.compile(r"\w+(?:['’]\w+\b)?")
 _EXPLAINS = re.compile(
@@ -181,19 +181,6 @@ def template_of(demonstration: Demonstration, tools: Mapping[str, ToolSpec]) -> 
 
 
 _ANY = dt.datetime(2026, 1, 5, 9, tzinfo=dt.UTC)
-
-
-def is_moment(value: object) -> bool:
-    return isinstance(value, str) and _MOMENT.match(value) is not None
-
-
-def literals(value: Argument) -> list[object]:
-    """Return the values written out in an argument, without references."""
-    if isinstance(value, list):
-        return [one for item in value for one in literals(item)]
-    if isinstance(value, dict):
-        return [one for item in value.values() for one in literals(item)]
-    return [] if isinstance(value, Ref) or value is None else [value]
 
 
 def _is_said(value: object, said: set[str], views: Sequence[object]) -> bool:

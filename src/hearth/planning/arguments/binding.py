@@ -46,14 +46,16 @@ from hearth.planning.arguments.context_counts import (
 )
 from hearth.planning.arguments.span_boundaries import (
     JOINTS,
+    HeardWords,
     Reading,
+    ReadSpans,
+    SpanScorer,
     Stretch,
     Wanted,
     best_stretches,
     looks_like_a_value,
     wanted,
 )
-from hearth.planning.arguments.span_scores import HeardWords, ReadSpans, SpanScorer
 from hearth.types import Argument, Parameter, Plain, Ref, Step, ToolSpec
 
 _VIEWS = {

@@ -18,8 +18,7 @@ from typing import Any
 
 from hearth.formats.plan_validation import canonical
 from hearth.language.temporal.time_words import UNITS
-from hearth.language.text.tokens import Slot, tokens
-from hearth.language.text.unit_words import LONG_UNITS, UNIT_WORDS
+from hearth.language.text.tokens import LONG_UNITS, UNIT_WORDS, Slot, tokens
 from hearth.language.values.numbers import find_numbers
 from hearth.tools.unit_conversion import named_unit, registry
 from hearth.types import Argument, Parameter

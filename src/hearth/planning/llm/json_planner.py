@@ -21,10 +21,10 @@ from pydantic import BaseModel, Field, ValidationError
 
 from hearth.errors import PlanError, PlannerError
 from hearth.formats.plan_json import plan_from_json
-from hearth.formats.plan_validation import canonical, check_plan, faults
+from hearth.formats.plan_validation import canonical, check_plan, faults, texts_in
 from hearth.guard.flow.injection import Quoting
 from hearth.protocols import Encoder, LanguageModel
-from hearth.types import TYPE_NAMES, Argument, Context, Entity, Offer, Parameter, Plan, Refusal, Request, ToolSpec
+from hearth.types import TYPE_NAMES, Context, Entity, Offer, Parameter, Plan, Refusal, Request, ToolSpec
 
 CONFIDENCE = 0.75
 """Confidence of every plan made here. Not calibrated: passing the check does not say how often plans are right."""
@@ -238,7 +238,7 @@ def invented(plan: Plan, request: str, tools: Mapping[str, ToolSpec]) -> list[st
             found += [
                 f"step {index} ({step.tool}): {name!r} is {text[:80]!r}, which is not in the request; "
                 "look it up with a tool and refer to the result, or answer with outcome needs"
-                for text in _literals(value)
+                for text in texts_in(value)
                 if not _is_said(text, kind, request)
             ]
     return found
@@ -251,14 +251,6 @@ def _is_said(text: str, kind: str, request: str) -> bool:
     if kind == "Url":
         text = re.sub(r"^https?://", "", text.strip()).rstrip("/")
     return text.strip().casefold() in request.casefold()
-
-
-def _literals(value: Argument) -> list[str]:
-    """Return the texts written out in an argument, those in lists and records included."""
-    if isinstance(value, str):
-        return [value]
-    items = value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else []
-    return [text for item in items for text in _literals(item)]
 
 
 # ── What the model is told ────────────────────────────────────────────────────────────────────────────────

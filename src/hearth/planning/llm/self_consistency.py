@@ -18,7 +18,7 @@ from dataclasses import replace
 from hearth.errors import PlannerError
 from hearth.formats.plan_validation import only_reads
 from hearth.formats.terminal_text import plan_lines
-from hearth.planning.deferral.agreement_log import agrees
+from hearth.planning.deferral import agrees
 from hearth.protocols import Planner
 from hearth.types import Context, Plan, Refusal, Request, ToolSpec
 

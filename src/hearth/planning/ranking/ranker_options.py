@@ -1,8 +1,16 @@
-"""Defines the options of the ranker: its features, its ridge penalties, and how it weighs evidence."""
+"""Defines the options of the ranker: its features, its ridge penalties, how it weighs evidence; and those by device.
+
+`[learning] profile` in hearth.toml chooses a device profile. The features of a smaller profile are an exact image of a
+larger one's (`ReadingOptions`), so sums made on any device serve every smaller one, to the last bit; a prior for small
+devices uses what all devices learned.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
 
 from hearth.planning.ranking.features import ReadingOptions
 
@@ -23,3 +31,15 @@ class StudentOptions:
     """True to fit on tools hidden for the purpose, too: better with new tools, and takes several times as long."""
     weight_bits: int = 7
     """Significant bits of the heads' weights; fewer make the student's file smaller."""
+
+
+ProfileName = Literal["small", "medium", "large"]
+
+PROFILES: Mapping[ProfileName, StudentOptions] = MappingProxyType(
+    {
+        "small": StudentOptions(reading=ReadingOptions(128, 256), n_fit=200, hides_tools=False, weight_bits=5),
+        "medium": StudentOptions(reading=ReadingOptions(256, 1024), n_fit=400, hides_tools=False, weight_bits=6),
+        "large": StudentOptions(),
+    }
+)
+"""`small`: 5 MB of sums while learning, for a board with 512 MB; `medium`: 22 MB; `large`: 70 MB."""

@@ -1,6 +1,6 @@
 """Assembles one plan from what demonstrations suggest: candidates are filled, judged and joined, clause by clause.
 
-The judgement (`option_odds`) weighs the evidence for a candidate and how well the request's words fill it; its
+The judgement (`voting.OptionOdds`) weighs the evidence for a candidate and how well the request's words fill it; its
 probability is the plan's confidence.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hearth.formats.plan_validation import canonical
+from hearth.formats.plan_validation import canonical, renumbered, shifted
 from hearth.language.temporal.time_words import WEEKDAYS
 from hearth.language.text.thesaurus import KNOWN_WORDS
 from hearth.language.text.tokens import listed
@@ -21,10 +21,8 @@ from hearth.language.values.slots import Slot
 from hearth.planning.arguments.alignment import FUNCTION_WORDS, Result, flat, said_text
 from hearth.planning.arguments.binding import Bound, Opening, Unit, bind, bind_alike
 from hearth.planning.arguments.context_counts import Manners, signs_of
-from hearth.planning.plan_steps import moved, shifted
-from hearth.planning.retrieval.option_odds import shipped_odds
 from hearth.planning.retrieval.tool_index import Offered
-from hearth.planning.retrieval.voting import Ballot, Candidate
+from hearth.planning.retrieval.voting import Ballot, Candidate, shipped_odds
 from hearth.types import Argument, Parameter, Plan, Ref, Step, ToolSpec
 
 if TYPE_CHECKING:
@@ -447,7 +445,7 @@ class Proposal:
                 kept.append(step)
         if len(kept) < len(bound.steps):
             behind = {k: k for k in range(-len(earlier), 0)}
-            bound.steps[:] = [moved(step, behind | place) for step in kept]
+            bound.steps[:] = [renumbered(step, behind | place) for step in kept]
 
     def _resolve_pronouns(self, bound: Bound, unit: int, earlier: Sequence[Step]) -> None:
         """Resolve pronouns: `her` is the last person named in an earlier clause, `it` the last step's result there."""
@@ -641,7 +639,7 @@ def joined(parts: Sequence[Part], served: Sequence[bool], tools: Mapping[str, To
     for index, step in enumerate(steps):
         if not served[owner[index]]:
             continue
-        here = moved(step, place)
+        here = renumbered(step, place)
         is_once = tools[step.tool].effect == "none" or _is_of_results(step)
         same = next((k for k, other in enumerate(kept) if is_once and _is_same(here, other)), len(kept))
         place[index] = same

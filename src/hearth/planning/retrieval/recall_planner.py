@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.errors import PlanError
-from hearth.formats.plan_validation import check_plan, only_reads
+from hearth.formats.plan_validation import check_plan, is_taking_away, only_reads, shifted
 from hearth.language.acts.clauses import with_denials
 from hearth.language.acts.shared_verbs import shared_verbs
 from hearth.language.reading import Utterance
@@ -41,9 +41,8 @@ from hearth.planning.adaptation.repeat_planner import (
 from hearth.planning.arguments.alignment import Token, form_of, tokens_of
 from hearth.planning.arguments.binding import Unit
 from hearth.planning.arguments.context_counts import Manners
-from hearth.planning.arguments.span_scores import HeardWords
+from hearth.planning.arguments.span_boundaries import HeardWords
 from hearth.planning.dialogue.clarification import question_about
-from hearth.planning.plan_steps import is_taking_away, shifted
 from hearth.planning.ranking.heads.tool_heads import NOTHING, TALK, HeadPrior, Said
 from hearth.planning.retrieval.asides import is_aside
 from hearth.planning.retrieval.episodic_index import Remembered

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeGuard
 
+from hearth.formats.plan_validation import is_taking_away
 from hearth.language.acts.shared_verbs import SharedVerb
 from hearth.planning.arguments.alignment import FUNCTION_WORDS
-from hearth.planning.plan_steps import is_taking_away
 from hearth.types import Argument, Plan, Refusal, Step, ToolSpec
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.language.reading import Utterance
-from hearth.planning.arguments.alignment import ANY_TIME, LESSON_VERSION, Token, tokens_of
+from hearth.planning.arguments.alignment import ANY_TIME, LESSON_VERSION, LessonStep, Token, tokens_of
 from hearth.planning.retrieval.episodic_index import name_words
 from hearth.planning.retrieval.similarity import Likeness
 from hearth.types import ToolSpec
@@ -30,6 +30,8 @@ class Offered:
 
     def __init__(self, likeness: Likeness, tools: Mapping[str, ToolSpec], cache: Path | None, fingerprint: int) -> None:
         self.tools = dict(tools)
+        self.alone: dict[str, tuple[LessonStep, ...]] = {}
+        """Tool → the steps that plan it alone, as far as they were asked for."""
         self._specs = list(tools.values())
         self.names = tuple(tools)
         self.words = {name: name_words(name) for name in self.names}

@@ -7,9 +7,12 @@ taught this very combination. Tool texts and examples count beside the votes: a 
 
 from __future__ import annotations
 
+import functools
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,6 +109,7 @@ class Ballot:
         self._examples = offered.example_forms @ forms.T
         self._texts = offered.forms @ forms.T
         self._meant = remembered.meant(said)
+        self._ranked: dict[int, list[str]] = {}
         self.said = said
 
     def candidates(
@@ -203,8 +207,17 @@ class Ballot:
         is_untaught = bool(leaves) and not any(tool in said for tool in leaves)
         meant, odds = sum(scores) / len(scores), sum(logarithms) / len(scores)
         unmeant = max(said.get(NOTHING, 0.0), said.get(TALK, 0.0))
-        rival = max((s for tool, s in said.items() if tool in self._offered.place and tool not in leaves), default=0.0)
+        rival = next((said[tool] for tool in self._likeliest(unit) if tool not in leaves), 0.0)
         return replace(candidate, meant=meant, odds=odds, rival=rival, unmeant=unmeant, is_untaught=is_untaught)
+
+    def _likeliest(self, unit: int) -> list[str]:
+        """Return the tools on offer that the heads know, likeliest first."""
+        found = self._ranked.get(unit)
+        if found is None:
+            said = self._meant[unit]
+            here = (tool for tool in said if tool in self._offered.place)
+            found = self._ranked[unit] = sorted(here, key=lambda tool: (-said[tool], tool))
+        return found
 
     def _n_votes(self, likeness: float, row: int) -> float:
         is_own = row >= 0 and likeness >= _LEAST_OWN and self._remembered.is_owners(row)
@@ -235,7 +248,9 @@ class Ballot:
         return Candidate(lesson.steps, likeness, (lesson.demonstration,), lesson.words)
 
     def _of_tool(self, tool: str, likeness: float) -> Candidate | None:
-        steps = steps_for(tool, self._offered.tools)
+        steps = self._offered.alone.get(tool)
+        if steps is None:
+            steps = self._offered.alone[tool] = steps_for(tool, self._offered.tools)
         return Candidate(steps, likeness, (f"tool:{tool}",)) if steps else None
 
     def _best_of(self, tool: str, likeness: NDArray[np.float32]) -> Candidate | None:
@@ -256,8 +271,6 @@ class Ballot:
         near = {self._offered.names[i] for i in _largest(texts, 5)}
         for word in for_word:
             near.update(self._offered.with_word.get(word, ())[:50])
-        said = self._meant[unit]
-        meant = sorted((tool for tool in said if tool in self._offered.place), key=lambda tool: (-said[tool], tool))
         ranked = sorted(
             near,
             key=lambda tool: (
@@ -268,7 +281,7 @@ class Ballot:
                 tool,
             ),
         )
-        return list(dict.fromkeys([*meant[:_N_MEANT], *ranked[:5]]))
+        return list(dict.fromkeys([*self._likeliest(unit)[:_N_MEANT], *ranked[:5]]))
 
 
 def _largest(values: NDArray[np.float32], n: int) -> list[int]:
@@ -329,3 +342,73 @@ def producer_of(parameter: Parameter, user: ToolSpec, tools: Mapping[str, ToolSp
         return None
     _, spec, field = min(found, key=lambda f: f[0])
     return spec, field
+
+
+# ── What speaks for a way, weighed ──────────────────────────────────────────────────────────────────────
+# Says how likely a way to serve a request is, from what was read of it: a small net whose sums are log-odds.
+#
+# A conditional logit over the ways to serve one request: the score of a way is linear in its readings plus one layer of
+# tanh over them; the probability is the score's share after exponentials. `training.option_weights_train` fits it.
+#
+# Not covered: whether the arguments are right beyond what the readings count.
+#
+# Source: McFadden 1974, "Conditional logit analysis of qualitative choice behavior".
+
+
+READINGS = (
+    "votes",
+    "text",
+    "meant",
+    "odds",
+    "rival",
+    "unmeant",
+    "untaught",
+    "described",
+    "missing",
+    "askable",
+    "unused",
+    "strange",
+    "doubt",
+    "idle",
+    "doubled",
+    "steps",
+    "acts",
+    "nothing",
+)
+"""What is read of an option, beside `alike`: that it reads like a demonstration, which counts as `ALIKE`."""
+ALIKE = 8.0
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class OptionOdds:
+    """The net; without hidden units it is a sum."""
+
+    linear: Floats
+    """Shape [readings]."""
+    hidden: Floats
+    """Shape [readings, units]."""
+    bias: Floats
+    """Shape [units]."""
+    outer: Floats
+    """Shape [units]."""
+
+    def of(self, readings: Mapping[str, float]) -> float:
+        """Return the score of one option."""
+        return float(self.of_rows(np.array([[readings.get(name, 0.0) for name in READINGS]]))[0]) + ALIKE * (
+            readings.get("alike", 0.0)
+        )
+
+    def of_rows(self, rows: Floats) -> Floats:
+        """Return scores without `alike`; `rows` has the shape [options, readings]."""
+        scores: Floats = rows @ self.linear + np.tanh(rows @ self.hidden + self.bias) @ self.outer
+        return scores
+
+
+@functools.cache
+def shipped_odds() -> OptionOdds:
+    """Return the net that comes with Hearth."""
+    given: dict[str, Sequence[float]] = json.loads((files("hearth.data") / "option_weights.json").read_bytes())["odds"]
+    parts = [np.array(given[name], dtype=np.float64) for name in ("linear", "hidden", "bias", "outer")]
+    return OptionOdds(*parts)

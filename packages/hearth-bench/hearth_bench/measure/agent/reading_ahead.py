@@ -17,7 +17,7 @@ import time
 from collections.abc import Sequence
 
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.planning.deferral.cascade import Cascade
+from hearth.planning.deferral import Cascade
 from hearth.testing import ScriptedPlanner
 from hearth.types import Argument, Plan, Ref, Step, ToolSpec
 from hearth_bench.data.q2a_instructions import OWNERS

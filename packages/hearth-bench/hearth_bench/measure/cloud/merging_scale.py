@@ -34,7 +34,7 @@ from hearth.agent import shipped_demonstrations
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.ranking.features import ReadingOptions
 from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.statistics.device_profiles import PROFILES, ProfileName
+from hearth.planning.ranking.ranker_options import PROFILES, ProfileName
 from hearth.planning.ranking.statistics.statistics_codec import decode, encode
 from hearth.planning.ranking.statistics.sufficient_statistics import merged, summed
 from hearth.planning.ranking.statistics.vector_layout import public_tools

@@ -37,7 +37,7 @@ from hearth.formats.plan_json import read_demonstrations, tool_to_json
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.statistics.device_profiles import PROFILES, ProfileName
+from hearth.planning.ranking.ranker_options import PROFILES, ProfileName
 from hearth.planning.ranking.statistics.statistics_codec import decode, encode
 from hearth.planning.ranking.statistics.sufficient_statistics import merged
 from hearth.planning.warm_start import begun

@@ -45,7 +45,7 @@ from hearth.edge.federation import Keys, Participant
 from hearth.formats import edge_protocol
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.statistics.device_profiles import PROFILES
+from hearth.planning.ranking.ranker_options import PROFILES
 from hearth.planning.ranking.statistics.statistics_codec import decode
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged, summed
 from hearth.planning.ranking.statistics.vector_layout import public_sequences, public_tools

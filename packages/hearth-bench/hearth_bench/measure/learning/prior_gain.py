@@ -33,7 +33,7 @@ from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.ranking.examples import Taught
 from hearth.planning.ranking.features import Reading
 from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.statistics.device_profiles import PROFILES, ProfileName
+from hearth.planning.ranking.ranker_options import PROFILES, ProfileName
 from hearth.planning.ranking.statistics.statistics_codec import decode, encode
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged, summed
 from hearth.planning.ranking.statistics.vector_layout import Layout, public_sequences, public_tools

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.planning.deferral.thresholds import ALWAYS_ASK, Costs, Outcome, is_drawn, learn_threshold, safe_thresholds
+from hearth.planning.deferral import ALWAYS_ASK, Costs, Outcome, is_drawn, learn_threshold, safe_thresholds
 from hearth.planning.ranking.ranker import Ranking, Student
 from hearth_bench.data.datasets import PlanData, graph_of, read_plans, read_tool_file
 from hearth_bench.measure.result_file import RESULTS, write_result
@@ -86,7 +86,7 @@ class Asker:
     def learn(self) -> None:
         if self.costs is not None:
             learnt = learn_threshold(self.outcomes[-N_REMEMBERED:], self.costs)
-            self.threshold = ALWAYS_ASK if learnt is None else learnt.value
+            self.threshold = ALWAYS_ASK if learnt is None else learnt
 
 
 def run_stream(

@@ -20,9 +20,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from hearth.errors import PlanError
-from hearth.formats.plan_validation import check_plan
+from hearth.formats.plan_validation import check_plan, renumbered
 from hearth.language.acts.questions import VALUES
-from hearth.planning.plan_steps import moved
 from hearth.types import OWNERS_WORD, Argument, Context, Plan, Ref, Refusal, Request, Step, ToolSpec
 
 FIND = "find_answer"
@@ -124,15 +123,19 @@ def with_answer(
         return clause
     if isinstance(found, Refusal):
         return _of_value(request.text, found, people, tools)
-    for steps in (
-        _of_a_card(found, request.text, people),
-        _of_the_other(found, request.text, people),
-        _by_value(found, request.text, people),
-        _for_nobody(found, request.text, people),
-    ):
+    for steps in _ways(found, request.text, people):
         if (plan := _checked(found, steps, tools)) is not None:
             return plan
     return None
+
+
+def _ways(plan: Plan, request: str, people: Mapping[str, str]) -> Iterator[list[Step]]:
+    """Yield the steps of a plan with an answer put in, in the order in which the ways to do so are tried."""
+    yield _of_a_card(plan, request, people)
+    if _DETERMINER.search(request) is not None:  # a value is named
+        yield _of_the_other(plan, request, people)
+        yield _by_value(plan, request, people)
+        yield _for_nobody(plan, request, people)
 
 
 def _by_value(plan: Plan, request: str, people: Mapping[str, str]) -> list[Step]:
@@ -237,7 +240,7 @@ def _without_unused(steps: list[Step], plan: Plan) -> list[Step]:
     is_used = {k for step in steps for k in step.needs()}
     kept = [k for k, step in enumerate(steps) if step.tool not in _LOOK_UPS or k in is_used or k not in was_used]
     place = {k: new for new, k in enumerate(kept)}
-    return [moved(steps[k], place) for k in kept]
+    return [renumbered(steps[k], place) for k in kept]
 
 
 def _for_nobody(plan: Plan, request: str, people: Mapping[str, str]) -> list[Step]:

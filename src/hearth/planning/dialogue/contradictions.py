@@ -83,7 +83,7 @@ def refused_deed(request: Request, found: Plan | Refusal, tools: Tools, planner:
     Args:
         planner: Whose refusal it is to be, so that the question may still be put to the owner's things.
     """
-    if isinstance(found, Refusal) or _is_taught(found):
+    if isinstance(found, Refusal) or is_taught(found):
         return None
     if (deed := unserved_deed(request.text)) and only_reads(found, tools):
         return Refusal("out_of_scope", f"I can't {deed} anything yet, so I did nothing.")
@@ -108,7 +108,7 @@ def without_contradictions(found: Plan | Refusal, utterance: Utterance, tools: T
         reason = _alarm_of_a_house(asks_of, said)
         return Refusal("out_of_scope", reason) if reason else found
     plan = found
-    if not _is_taught(plan):
+    if not is_taught(plan):
         reason = _alarm_of_a_house({step.tool for step in plan.steps}, said)
         for reason_of in (_part_of_a_card, _person_of_an_event, _time_of_others):
             reason = reason or reason_of(plan, said)
@@ -125,7 +125,8 @@ def without_contradictions(found: Plan | Refusal, utterance: Utterance, tools: T
     return plan
 
 
-def _is_taught(plan: Plan) -> bool:
+def is_taught(plan: Plan) -> bool:
+    """Return whether a plan rests first on what the owner taught."""
     return any(id.startswith("owner:") for id in plan.rests_on[:1])
 
 

@@ -10,13 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hearth.errors import PlanError
-from hearth.formats.plan_validation import check_plan
+from hearth.formats.plan_validation import check_plan, is_taking_away, shifted
 from hearth.language.acts.clauses import VERBS
 from hearth.language.text.thesaurus import KNOWN_WORDS
 from hearth.language.text.tokens import Slot, Token, tokens
 from hearth.language.text.word_match import stem, stems
 from hearth.planning.arguments.alignment import FUNCTION_WORDS
-from hearth.planning.plan_steps import is_taking_away, shifted
 from hearth.types import Argument, Plan, Ref, Refusal, Request, Step, ToolSpec
 
 _NAMING = frozenset({"query", "name", "sender"})

@@ -40,8 +40,9 @@ from hearth.memory.inquiry.reading.answer_subjects import asks_who
 from hearth.memory.inquiry.record_answers import Asked, asked_of_records
 from hearth.memory.inquiry.summaries import asked_for_summary
 from hearth.memory.search.word_forms import key_of, key_set, keys_of
-from hearth.planning.dialogue.fallbacks.answer_steps import FIND, with_answer
-from hearth.planning.dialogue.fallbacks.footage_questions import FOOTAGE_TOOLS
+from hearth.planning.dialogue.answer_steps import FIND, with_answer
+from hearth.planning.dialogue.contradictions import is_taught
+from hearth.planning.dialogue.outside_questions import FOOTAGE_TOOLS
 from hearth.types import Plan, Refusal, Step, StepResult, ToolSpec
 
 SEARCH, REMEMBER, STATE = "search_memory", "remember", "device_state"
@@ -145,21 +146,16 @@ def _gives_way(request: Utterance, found: Plan, grounds: Grounds, tools: Mapping
         return True
     is_own = grounds.own_chance >= _LEAST_OWN_LEFT_OPEN if found.unserved else grounds.is_own
     beside = _BESIDE_THE_THINGS if grounds.is_filmed else _BESIDE_THE_THINGS | FOOTAGE_TOOLS
-    if is_own and FIND in tools and planned <= beside and not _is_taught(found):
+    if is_own and FIND in tools and planned <= beside and not is_taught(found):
         return True
     return _is_of_a_thing(request, found) or _is_no_sum(request, found) or _is_of_another_time(request, found)
-
-
-def _is_taught(plan: Plan) -> bool:
-    """Return whether a plan rests first on what the owner taught."""
-    return any(id.startswith("owner:") for id in plan.rests_on[:1])
 
 
 def _is_of_a_thing(request: Utterance, plan: Plan) -> bool:
     """Return whether the clock would answer what is asked of a thing: "what time does the boiler man come"."""
     if plan.unserved or [step.tool for step in plan.steps] != ["current_time"]:
         return False
-    if _is_taught(plan):
+    if is_taught(plan):
         return False
     text = request.text
     if isinstance(zone := plan.steps[0].arguments.get("zone"), str):
@@ -182,7 +178,7 @@ def _is_of_another_time(request: Utterance, plan: Plan) -> bool:
     """Return whether the next event would answer what is asked of a later one: "when does choir start again"."""
     if plan.unserved or [step.tool for step in plan.steps] != ["next_event"]:
         return False
-    if _is_taught(plan) or not request.asked.is_question:
+    if is_taught(plan) or not request.asked.is_question:
         return False
     if _ANOTHER_TIME.search(request.text) is not None:
         return True
@@ -249,26 +245,26 @@ def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpe
     """Return whether a question has to be worked out over records, where what was found only lists some, or nothing."""
     if FIND not in tools:
         return False
-    changes_nothing = isinstance(found, Refusal) or only_reads(found, tools)
+    if isinstance(found, Plan) and not only_reads(found, tools):  # stands, but where it is asked who does a deed
+        is_order = gives_order(text) or asked_for_summary(text) is not None
+        return not is_order and _asks_what_no_tool_knows(text, found, tools)
     if asked_for_summary(text) is not None:
-        return changes_nothing
+        return True
     if _asks_what_no_tool_knows(text, found, tools):
         return True
     if (letters := asked_of_letters(text)) is not None:
         # Whether somebody answered is seen in their mails, too, if there are any.
-        return changes_nothing and not (letters.operation == "answered" and _only_finds_mail(found))
+        return not (letters.operation == "answered" and _only_finds_mail(found))
     if two_questions(text) is not None and _serves_one_at_most(found):
-        return changes_nothing
+        return True
     asked = asked_of_records(text) or asked_of_dates(text)
     if asked is None:
         return False
     if asked.operation == "groups":
-        return changes_nothing and not gives_order(text)
+        return not gives_order(text)
     if isinstance(found, Refusal):
         return found.kind == "out_of_scope"
-    return changes_nothing and (
-        asked.operation not in _LISTED or {step.tool for step in found.steps} == {SEARCH} or _has_lost(asked, found)
-    )
+    return asked.operation not in _LISTED or {step.tool for step in found.steps} == {SEARCH} or _has_lost(asked, found)
 
 
 def _serves_otherwise(operation: str, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> bool:
@@ -279,7 +275,7 @@ def _serves_otherwise(operation: str, found: Plan | Refusal, tools: Mapping[str,
     if isinstance(found, Refusal):
         return _is_left_open(found)
     planned = {step.tool for step in found.steps}
-    is_one = len(found.steps) == 1 and not found.unserved and not _is_taught(found)
+    is_one = len(found.steps) == 1 and not found.unserved and not is_taught(found)
     return is_one and only_reads(found, tools) and planned.isdisjoint({FIND, *_OWN_WAYS.get(operation, ())})
 
 

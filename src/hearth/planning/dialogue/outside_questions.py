@@ -1,13 +1,4 @@
-"""Plans questions on home video by their form: a number for "how many", yes or no for "did anyone", times for "when".
-
-What a question is about recall finds; how its answer is to be put together stands in its form. A list of sightings is
-no answer to "how many", and "what was everybody doing" asks for no activity that happens to be likely.
-
-Covered: who, when, how long, how many, doing what, was anyone there, did anyone do one thing, what went on: of a room
-that has a camera, in the past. Where no such room is named, a plan of recall's is only ended by the form.
-Not covered: alternatives ("standing or walking" is told what was done), comparisons of days, pictures: these are
-recall's.
-"""
+"""Puts questions to what is outside the owner's things: the recordings of cameras, and a cloud that answers."""
 
 from __future__ import annotations
 
@@ -18,11 +9,24 @@ from dataclasses import dataclass, replace
 from hearth import patterns as re
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
+from hearth.language.acts.questions import asked_of
 from hearth.language.reading import Utterance
 from hearth.language.text.tokens import Slot
-from hearth.types import Argument, Plan, Ref, Refusal, Step, ToolSpec
+from hearth.types import Argument, Plan, Ref, Refusal, Request, Step, ToolSpec
 
-NAME = "footage"
+# ── Home video ──────────────────────────────────────────────────────────────────────────────────────────
+# Plans questions on home video by their form: a number for "how many", yes or no for "did anyone", times for "when".
+#
+# What a question is about recall finds; how its answer is to be put together stands in its form. A list of sightings is
+# no answer to "how many", and "what was everybody doing" asks for no activity that happens to be likely.
+#
+# Covered: who, when, how long, how many, doing what, was anyone there, did anyone do one thing, what went on: of a room
+# that has a camera, in the past. Where no such room is named, a plan of recall's is only ended by the form. Not
+# covered: alternatives ("standing or walking" is told what was done), comparisons of days, pictures: these are
+# recall's.
+
+
+_FOOTAGE = "footage"
 _COUNT, _CHECK, _ADD_UP = "count_people", "check_activity", "measure_presence"
 _FIND, _SEE, _KNOW, _DO, _TELL = (
     "find_video",
@@ -50,9 +54,6 @@ _ACTIVITIES = {
     "work": r"work(?:s|ed|ing)?",
 }
 _DOES = {activity: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for activity, words in _ACTIVITIES.items()}
-_SOMEBODY = (
-    r"any(?:one|body)|some(?:one|body)|every(?:one|body)|people|persons?|folks?|visitors?|guests?|strangers?|they"
-)
 
 
 def _form(pattern: str) -> re.Pattern[str]:
@@ -125,8 +126,8 @@ def asked_of_footage(
     if room and video is not None:
         asked = _Asked(request.text, video, _name(request.text, slots, found, room), _activity(request.text, room))
         steps = _by_form(asked)
-        base = found if isinstance(found, Plan) else Plan((), planner=NAME)
-        return _checked(replace(base, confidence=0.9, planner=NAME), steps, tools) if steps else None
+        base = found if isinstance(found, Plan) else Plan((), planner=_FOOTAGE)
+        return _checked(replace(base, confidence=0.9, planner=_FOOTAGE), steps, tools) if steps else None
     return _checked(found, _ended(request.text, found), tools) if isinstance(found, Plan) and found.steps else None
 
 
@@ -247,5 +248,38 @@ def _checked(plan: Plan, steps: Sequence[Step], tools: Mapping[str, ToolSpec]) -
         return None
     try:
         return check_plan(replace(plan, steps=tuple(steps), unserved=(), offer=None), tools)
+    except PlanError:
+        return None
+
+
+# ── General knowledge ───────────────────────────────────────────────────────────────────────────────────
+# Sends questions of general knowledge that no tool serves to the cloud, if there is one that answers.
+#
+# Covered: questions and requests for ideas. Not covered: orders ("play music"), questions back, questions for memory.
+
+
+ASK_CLOUD = "ask_cloud"
+_CLOUD = "cloud"
+_IDEAS = re.compile(
+    r"\s*(?:please )?(?:(?:can|could|would) you )?(?:suggest|recommend|propose|explain|tell me (?:about|how|why|what)"
+    r"|give me (?:some |an? )?(?:ideas?|tips?)|(?:any|some) (?:ideas?|tips?|suggestions?)|ideas? for|what about"
+    r"|how about|(?:gift|dinner|lunch|breakfast|snack|meal|dessert|recipe|holiday)s? ideas?)\b",
+    re.IGNORECASE,
+)
+
+_CLAUSE = re.compile(r"[^.!?,;\n]+[.!?]*")
+
+
+def asked_of_cloud(request: Request, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Plan to ask the cloud; None when a plan was found, this is no question, or nobody may be asked."""
+    if ASK_CLOUD not in tools or not isinstance(found, Refusal) or found.kind != "out_of_scope":
+        return None
+    text = request.text.strip()
+    if not any(asked_of(part).is_question or _IDEAS.match(part) for part in _CLAUSE.findall(text)):
+        return None
+    try:
+        return check_plan(
+            Plan((Step(ASK_CLOUD, {"question": text}, text=text),), confidence=0.5, planner=_CLOUD), tools
+        )
     except PlanError:
         return None

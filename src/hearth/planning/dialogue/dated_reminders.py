@@ -18,13 +18,12 @@ from dataclasses import dataclass, replace
 
 from hearth import patterns as re
 from hearth.errors import PlanError
-from hearth.formats.plan_validation import check_plan
+from hearth.formats.plan_validation import check_plan, renumbered
 from hearth.language.discourse.relative_anchors import NamedAnchor, named_anchor, names_a_day
 from hearth.language.reading import Utterance
 from hearth.memory.search.time_mentions import times_named
 from hearth.memory.search.word_forms import keys_of
-from hearth.planning.dialogue.fallbacks.answer_steps import FIND
-from hearth.planning.plan_steps import moved
+from hearth.planning.dialogue.answer_steps import FIND
 from hearth.tools.pim.cards import Birth
 from hearth.types import Plain, Plan, Ref, Refusal, Step, StepResult, ToolSpec
 
@@ -236,7 +235,7 @@ def with_date(
     unsaid = {"at": "message" if "message" in strange else strange[0]} if strange else {}
     named = [one for one in found.whence if strange and one.kind and one.source == unsaid["at"]]
     said_in = {"at": named[0]} if len(named) == 1 == len(found.whence) else {}
-    reminder = moved(plan.steps[0], {})
+    reminder = renumbered(plan.steps[0], {})
     asked = Step(FIND, {"question": thing.question}, text=request.text)
     steps = (asked, replace(reminder, after=(0,), text=request.text, unsaid=unsaid, said_in=said_in))
     try:
