@@ -106,6 +106,7 @@ PEOPLE = people_of("Tilda Berg", ["Tilda Berg", "Oskar Berg", "Mona Lund"])
         ("when does mona's licence expire", "Oskar licence 45, expires 2027", ["Oskar"]),
         ("when is my jab", "book Oskar's jab on Friday", ["book"]),
         ("when is the jab", "Oskar: jab on Friday", []),
+        ("what is my shoe size", "Mona: 38\nOskar: 44\nme: 40", ["Mona:", "Oskar:"]),
         ("who has oskar's keys", "Mona has the keys", []),
         ("what must the girls wear to mona's party", "The party is on 12 May. Girls in white.\nMona", []),
     ],

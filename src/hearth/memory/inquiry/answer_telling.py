@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from hearth import patterns as re
 from hearth.memory.inquiry.money import money_in
-from hearth.memory.inquiry.reading.answer_reading import Reading, asks_yes_or_no, covered, least_chance
+from hearth.memory.inquiry.reading.answer_reading import Reading, asks_yes_or_no, chance_if_first, covered, least_chance
 from hearth.memory.passages.collecting import made_here, where_of
 from hearth.memory.passages.passage_cutting import sentence_at, sentences_of
 from hearth.memory.passages.passage_store import Passage
@@ -330,7 +330,7 @@ def _others(question: str, best: Reading, readings: Sequence[Reading]) -> list[R
         for one in readings
         if one.candidate.passage.record != best.candidate.passage.record
         and not _is_like(one, best)
-        and one.chance >= least
+        and chance_if_first(one) >= least
         and covered(question, one.candidate.passage.read) >= spoken
     ]
 

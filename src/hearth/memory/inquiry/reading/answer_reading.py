@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from hearth import patterns as re
 from hearth.language.text.tokens import word_set
-from hearth.memory.inquiry.money import WHOLE, money_in, money_text
+from hearth.memory.inquiry.money import money_in
 from hearth.memory.inquiry.reading.answer_subjects import asks_who, is_pronoun, of_the_writer, who_told
 from hearth.memory.inquiry.reading.value_owners import NOBODY, People, is_without, lines_of_others, worded_for
 from hearth.memory.passages.passage_cutting import SENTENCE, sentence_at, unwrapped
 from hearth.memory.passages.passage_store import Candidate, Passage
-from hearth.memory.passages.text_tables import tables_in, with_heads
+from hearth.memory.passages.text_tables import with_heads
 from hearth.memory.search.fitted import fitted
 from hearth.memory.search.terms import telling_words
 from hearth.memory.search.word_forms import key_of, key_set, keys_of
@@ -74,10 +74,6 @@ _CLOCK = (
     r"\b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?(?:am|pm)\b|\b(?:noon|midday|midnight|half|quarter|o['’ ]?clock|morning|lunch\w*"
     r"|afternoon|evening|night|dawn|dusk|sun(?:rise|set))\b|\A(?:at |from |about |around |by |till |until )?"
     r"(?:\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)(?: ?(?:to|till|until|-|–) ?\d{1,2})?\Z"
-)
-_HOURS = (
-    r"\b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?(?:am|pm)\b|\b\d{1,2} ?(?:to|till|until|-|–) ?\d{1,2}\b"
-    r"|\b(?:noon|midnight|dusk|dawn|always|24 hours)\b"
 )
 _NO_MONEY = r"(?!.*(?:[€£$] ?\d|\d ?(?:€|£|kr\b|euros?\b|pounds?\b|dollars?\b)))"
 _ASKS_HOURS = re.compile(
@@ -155,14 +151,6 @@ _SECRET = {
     "iban": re.compile(r"\biban\b|\b[A-Z]{2}\d{2}", re.IGNORECASE),
 }
 """What must stand beside a secret: one that nothing calls so is some other number."""
-_PASSWORD = re.compile(r"\b(?:pass(?:word|code|phrase)s?|pwd?)\b", re.IGNORECASE)
-"""Calls a value a password, in a question or a text: the name of the network beside it is none."""
-_OTHER_CODE = re.compile(
-    r"\b(?P<kind>sort|area|dialling|post|zip|account|phone|telephone|tel|mobile|card|vat|tax)"
-    r"(?: (?:number|code|no))?[.:]? ?\Z",
-    re.IGNORECASE,
-)
-"""Says before a number that it is of a kind that is always called so: "sort code 00-11-22"."""
 _UNSAID = word_set(
     """amount cost day date fee name number price rent size sum time total value colour color kind sort"""
 )
@@ -220,41 +208,14 @@ _MONEY = re.compile(
     re.IGNORECASE,
 )
 """Asks for a sum of money: where a text has any, other numbers in it are no answer."""
-_OF_HOURS = re.compile(_HOURS, re.IGNORECASE)
-_ASKS_CLOTHES = re.compile(r"\s*(?:what|which|how)\b.*\b(?:wear|worn|wearing|dress code|dressed)\b", re.IGNORECASE)
-_CLOTHES = re.compile(
-    r"\b(?:black|white|red|blue|green|yellow|pink|purple|orange|brown|grey|gr[ae]y|navy|smart|casual|formal|dark|dresses"
-    r"|cloth\w*|shirts?|t-shirts?|trousers|jeans|shorts|skirts?|tights|suits?|tux\w*|ties?|scar(?:f|ves)|shoes|boots"
-    r"|wellies|trainers|socks|gloves|hats?|caps?|coats?|jackets?|jumpers?|sweaters?|fleece|uniforms?|kits?|costumes?|gowns?"
-    r"|aprons?|ribbons?|waterproofs?|overalls?|hi-?vis|helmets?|heels|pyjamas|swimsuits?)\b",
-    re.IGNORECASE,
-)
-_OPEN = re.compile(r"\b(?:open|opens|opening|close|closes|closed|shut|shuts|hours|\w+days?)\b", re.IGNORECASE)
-_ON_A_MATTER = re.compile(
-    r"\b(?:decided?|agreed?|say|said|settled?|concluded?|planned) (?:about|on|regarding) (?:the |our |my )?"
-    r"(?P<what>[\w'’-]+(?: [\w'’-]+)??)(?= (?:at|in|during|from|last|on)\b|[\s?.!]*\Z)",
-    re.IGNORECASE,
-)
-"""Asks what somebody said on a matter, which the sentence that answers names."""
-_TIMED = frozenset({"event", "reminder"})
-_ENUMERATION = re.compile(r"(?:, (?:and )?[^,.;:!?\n|]{1,40}| and [^,.;:!?\n|]{1,40})+(?=[.;]?(?:\n|\Z))")
-_AT_HOURS = re.compile(r" (?:from|at) \d\d:\d\d(?: to \d\d:\d\d)?")
-_WHOLE_SAID = re.compile(
-    r"\s*what\b.*\b(?:wear|worn|bring|pack)\b|\s*what\b.*\b(?:decided?|agreed?|say|said) (?:about|on)\b", re.IGNORECASE
-)
-"""Asks for what a few words of a sentence hardly tell."""
-_OF_DUTY = re.compile(r"\b(?:due|have to|has to|need|needs|must|should|remind\w*)\b", re.IGNORECASE)
 _OF_ARRIVING = re.compile(
     r"\b(?:must|should|have to|has to|need to|needs to|do|supposed to) (?:i|we|he|she|they)?\b ?(?:have to |need to )?"
     r"(?:be (?:at|in|on|there|back|ready)|arrive|set off|leave)\b",
     re.IGNORECASE,
 )
-_HAS_MONEY = re.compile(r"[€£$]\s?\d|\d\.\d\d(?![\d.])|\d\s?(?:€|£|kr|euros?|pounds?|dollars?|[A-Z]{3})(?!\w)")
-_LEAST_ROWS = 2
-"""With fewer rows there is nothing to choose."""
-_BILL = re.compile(r"how much\b.*\b(?:bill|invoice|statement|receipt|order)\b", re.IGNORECASE)
-_BILLED = frozenset({"bill", "invoi", "state", "recei", "order", "much", "total", "time", "last", "lates"})
-"""Beginnings of words by which one's own bill is asked for, whatever it calls itself."""
+_HAS_MONEY = re.compile(
+    r"[€£$]\s?\d|\b[A-Z]{3}\s?\d|\d\.\d\d(?![\d.])|\d\s?(?:€|£|kr|euros?|pounds?|dollars?|[A-Z]{3})(?!\w)"
+)
 _INSIDE = re.compile(
     r"[€£$]\0\d|\d(?:[.,:]\0|\0[.,:])\d|\w(?:[.@]\0|\0[.@])\w|\w(?:-\0|\0-)\d"
     r"|\b[^\W\d_](?:-\0|\0-)\w|\w\0\w"
@@ -263,38 +224,11 @@ _INSIDE = re.compile(
 _JOINED_BEFORE = re.compile(r"\w[\w-]*\Z")
 _JOINED_AFTER = re.compile(r"[\w-]*\w")
 _LONGEST_CODE = 64
-_LINE = re.compile(r"[^\n]+")
-_STATEMENT = re.compile(r"(?:[^.;]|[.](?=\w)|(?<=incl)[.])+")
-_ALTOGETHER = re.compile(r"\b(?:all in|altogether|in total|in all|all told|total)\b", re.IGNORECASE)
-_LINE_WORD = re.compile(r"[^\s|:–-][^\s|:]*")
-_MOST_LABELLED = 8
-"""Most words of a line that only names its value."""
-_AMOUNT_BEHIND = re.compile(r"[:€£$\d]")
-_OF_A_VALUE = re.compile(r"\s*(?:what|which|when|how much|how many)\b", re.IGNORECASE)
-_LABEL = re.compile(
-    r"(?m)^[^\S\n]*(?:[-*•·][^\S\n]+)?(?P<label>[^\W\d_][\w '’-]{1,30}):[^\S\n]+(?P<value>\S[^\n]{0,80}?)"
-    rf"(?:[^\S\n]*$|(?<=\d\d)\.[^\S\n]+(?!(?i:{_MONTHS}))(?=[A-Z]))"
-)
-_STATED = re.compile(
-    r"\b(?:the|my|our|your) (?P<label>[^\W\d_][\w '’-]{1,30}?) (?:is|are|becomes|will be|(?:rises|goes (?:up|down)"
-    r"|increases|falls|drops) to|changes (?:on [^.;,\n]{3,20} )?to|(?:was|is|has been|has) changed to) "
-    r"(?P<value>[^\s.,;](?:[^.,;\n]|(?<=\d),(?=\d)|(?<=\w)\.(?=\w)){0,60}?)(?= and |\.(?!\w)|,(?!\d)|[;\n]|\Z)",
-    re.IGNORECASE,
-)
-_BESIDE = re.compile(r"\b(?P<label>[^\W\d_][\w-]{1,20}) ?[:=] ?(?P<value>[^\s,;]{3,60}?)(?=[.,;]?(?:\s|\Z))")
-"""A name and its value in the midst of a line: "network is Oak pw: plum-88"."""
-_SHOWN = {"phone": re.compile(r"\+?\d[\d ()/-]{6,20}\d")}
-"""Words that a value need not stand beside, as its form says them."""
 LABELLED = 0.85
 """The chance of a value whose line names it as the question does."""
 _FULL_STOP = re.compile(r"(?:(?<=[^\W_][^\W_])|(?<=[#%)]))\.\Z")
 _BREAK = re.compile(r"[.!?:][^\S\n]*\n|\n[^\S\n]*(?:[-*•·]\s|[^\W\d_][\w '’-]{0,30}:\s)|\n[^\S\n]*\n")
 """Where no answer goes on: a sentence that ends with its line, an item of a list, a line that names its value."""
-_LABELLED_LINE = re.compile(
-    r"(?m)^[^\S\n]*(?:[-*•·][^\S\n]+)?(?P<label>[^\W\d_](?:[\w'’.,&()/-]*[^\S\n]+){0,5}?[\w'’.,&()/-]*?)"
-    r"(?::[^\S\n]+|[^\S\n]+[=–-][^\S\n]+|[^\S\n]+(?=[€£$\d]))(?P<value>\S[^\n]{0,80})$"
-)
-"""A line of a list that says what its value is: "Excess, pupil driving £500", "night: two of the white ones"."""
 N_MOST_SPANS = 300
 
 
@@ -418,17 +352,15 @@ def _read(question: str, one: Candidate, reader: AnswerReader, people: People, r
     p_yes = _p_yes(said)
     chance = chance_of(signs) if _is_near(question, passage, start) else 0.0
     chance = _left_without_noun(chance, question, passage)
-    chance *= _owned(question, passage, people) if text or not of_others else 0.0
-    if text and _says_clothes(question, passage):
-        chance = max(chance, _LEAST_MEANT)
+    if of_others and not text:
+        chance = 0.0
+    # An event says when it begins, and not when one is to be there.
+    if is_without(question, passage, people) or (passage.kind == "event" and _OF_ARRIVING.search(question)):
+        chance *= LACKING
     if passage.kind == "contact" and _asks_beyond_card(question, passage.read):
         chance *= LACKING
-    elif chance < LABELLED and (value := _value_named(question, passage, of_others)) is not None:
-        text, start, chance = *value, LABELLED
     if text and asks_who(question):
         text, start, chance = _person_meant(question, passage, text, start, chance)
-    if _WHEN.match(question):
-        text, start = _only_date(text, start)
     is_told = asks_yes_or_no(question) and chance >= least_chance()
     is_yes = _is_surely_yes(question, passage, start, p_yes, reader) if is_told else None
     return Reading(one, text, start, p_yes, signs, chance, is_yes=is_yes)
@@ -457,20 +389,6 @@ def _is_surely_yes(question: str, passage: Passage, start: int, p_yes: float, re
     return p_yes > 1 / 2 if sure > 1 / 2 and sure >= least else None
 
 
-def _only_date(text: str, start: int) -> tuple[str, int]:
-    """Return the only date of words that say more: "3 May 2030" of "number 44, expires 3 May 2030"."""
-    dates = list(_WHOLE_DATE.finditer(text))
-    is_cut = len(dates) == 1 and re.search(r"\d", text[: dates[0].start()]) and not _OF_HOURS.search(text)
-    return (dates[0].group(), start + dates[0].start()) if is_cut else (text, start)
-
-
-def _says_clothes(question: str, passage: Passage) -> bool:
-    """Return whether a passage says what to wear for what is asked, and speaks of all else that is."""
-    asked = keys_of(question) - {key_of("wear"), key_of("clothes")}
-    is_asked = _ASKS_CLOTHES.match(question) is not None and passage.kind not in _NAMING
-    return is_asked and bool(asked) and asked <= keys_of(passage.read)
-
-
 def _left_without_noun(chance: float, question: str, passage: Passage) -> float:
     """Return what is left of the probability of an answer where a passage names nothing like what is asked for."""
     if not lacks_noun(question, passage.read):
@@ -478,21 +396,6 @@ def _left_without_noun(chance: float, question: str, passage: Passage) -> float:
     if passage.kind in _NAMING:
         return chance * (LACKING**2 if passage.kind == "contact" else LACKING)  # a card names all that it tells
     return min(chance, DOUBTED) if _WHOSE.match(question) else chance
-
-
-def _owned(question: str, passage: Passage, people: People) -> float:
-    """Return what is left of the probability of an answer where a passage is of another matter by its kind: it names
-    nobody who is asked for, an event says nothing of what somebody is to do, a reminder only when to do a deed."""
-    if is_without(question, passage, people):
-        return LACKING
-    asked, held = keys_of(question), keys_of(passage.read)
-    if passage.kind == "event" and asks_deed(question) and not asked - people.known <= held | ON_A_CARD:
-        return LACKING
-    if passage.kind == "event" and _OF_ARRIVING.search(question):
-        return LACKING  # it says when it begins, and not when one is to be there
-    deed = telling_words(passage.title)[:1]
-    is_when = passage.kind == "reminder" and _WHEN.match(question) is not None and _OF_DUTY.search(question) is None
-    return LACKING if is_when and deed and key_of(deed[0]) not in asked else 1.0
 
 
 def _person_meant(question: str, passage: Passage, text: str, start: int, chance: float) -> tuple[str, int, float]:
@@ -563,40 +466,17 @@ def _span(
     if passage.kind in _NAMING and _MONEY.search(question) is not None and not money_in(text):
         return "", 0, -_FAR  # the digits of an event are its times
     fitting = _Fitting.of(question, passage, of_others)
-    likeliest = float(scores.max())
     for place in np.argsort(-scores, axis=None, kind="stable")[:N_MOST_SPANS]:
         first, last = np.unravel_index(int(place), scores.shape)
         if not np.isfinite(scores[first, last]):
             continue
         whole = fitting.whole(int(said.spans[first, 0]), int(said.spans[last, 1]))
         if whole is not None:
-            start, end = _told_whole(question, passage, *whole)
-            score = likeliest if fitting.is_led else float(scores[first, last])
-            return _FULL_STOP.sub("", text[start:end].strip(" |\n")), start, score
+            start, end = whole
+            if _ASKS_SEVERAL.match(question) and (rest := _MORE_ITEMS.match(text, end)) is not None:
+                end = rest.end()  # "amlodipine" of "morning: amlodipine, aspirin"
+            return _FULL_STOP.sub("", text[start:end].strip(" |\n")), start, float(scores[first, last])
     return "", 0, -_FAR
-
-
-def _told_whole(question: str, passage: Passage, start: int, end: int) -> tuple[int, int]:
-    """Widen words that are cut short: of opening hours and of what to wear to their sentence, of an event's day to its
-    hours."""
-    text = passage.read
-    if _ASKS_HOURS.match(question) or _WHOLE_SAID.match(question):
-        found = next((one for one in SENTENCE.finditer(unwrapped(text)) if one.start() <= start < one.end()), None)
-        if found is not None and "|" not in found.group():
-            blanks = len(found.group()) - len(found.group().lstrip(" \t-*•·"))
-            cut = text.find("\n", start) if passage.kind == "note" else -1  # each line of a note is a matter of its own
-            last = min(found.end(), cut) if cut > 0 else found.end()
-            return max(found.start() + blanks, len(text) - len(passage.text)), last
-    if asks_deed(question) and "," in text[start:end] and (rest := _ENUMERATION.match(text, end)) is not None:
-        return start, rest.end()  # "microscope, mittens" of "microscope, mittens, a xylophone"
-    if _ASKS_SEVERAL.match(question) and (rest := _MORE_ITEMS.match(text, end)) is not None:
-        return start, rest.end()  # "amlodipine" of "morning: amlodipine, aspirin"
-    if asks_who(question) and (name := _REST_OF_NAME.match(text, end)) is not None:
-        return start, name.end()  # "Kathleen" of "Kathleen Barry"
-    if passage.kind in _TIMED and re.match(r"\s*when\b", question, re.IGNORECASE):
-        hours = _AT_HOURS.match(text, end)
-        return start, hours.end() if hours else end
-    return start, end
 
 
 _ASKS_SEVERAL = re.compile(
@@ -605,7 +485,6 @@ _ASKS_SEVERAL = re.compile(
     re.IGNORECASE,
 )
 _MORE_ITEMS = re.compile(r"(?:[ \t]*(?:,|\+|&|\band\b)[ \t]*[^\s,+&.;|][^,+&.;|\n]{0,40})+(?=\s*(?:[.;|\n]|$))")
-_REST_OF_NAME = re.compile(r"(?: [A-Z][\w'’-]+){1,2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -625,42 +504,24 @@ class _Fitting:
     """Something is counted, so that no time of an event can be meant."""
     is_of_deed: bool
     is_note: bool
-    rows: Sequence[tuple[int, int]] | None
-    """The rows of a table that are meant; None where none is told apart."""
-    told: Sequence[tuple[int, int]] | None
-    """The sentences that are meant; None where none is told apart."""
-    passed_over: Sequence[tuple[int, int]]
-    """Lines beside the one that is meant."""
     of_others: Sequence[tuple[int, int]]
     """Lines of somebody else than who is asked for."""
 
     @classmethod
     def of(cls, question: str, passage: Passage, of_others: Sequence[tuple[int, int]]) -> _Fitting:
         text, flowing = passage.read, unwrapped(passage.read)
-        needed = _needed_by(question)
-        is_priced = _MONEY.search(question) is not None and bool(money_in(text))
-        told = _sentences_told(question, passage, is_priced=is_priced)
-        is_whole = is_priced and told is not None
         return cls(
             question,
             text,
             breaks=[found.start() + found.group().index("\n") for found in _BREAK.finditer(flowing)],
             flowing=flowing,
-            needed=needed,
-            is_priced=is_priced,
+            needed=_needed_by(question),
+            is_priced=_MONEY.search(question) is not None and bool(money_in(text)),
             is_counted=passage.kind in _NAMING and _HOW_MUCH_OF.match(question) is not None,
             is_of_deed=asks_deed(question),
             is_note=passage.kind == "note",
-            rows=_rows_meant(question, text),
-            told=told,
-            passed_over=[] if is_whole else _lines_passed_over(question, passage, _HAS_MONEY if is_priced else needed),
             of_others=of_others,
         )
-
-    @property
-    def is_led(self) -> bool:
-        """Return whether words beside the answer tell it, whatever the reader says."""
-        return bool(self.passed_over) or self.told is not None
 
     def whole(self, start: int, end: int) -> tuple[int, int] | None:
         """Return where the whole of an answer stands that these words are of; None where they can be of none."""
@@ -678,26 +539,21 @@ class _Fitting:
         return start, end
 
     def _within_line(self, start: int, end: int) -> int:
-        """What is jotted down has a matter on each line, and no number goes on in the next."""
+        """No answer goes on past a line, save where a sentence does; what is jotted down has a matter on each line."""
         line_end = (self.text if self.is_note else self.flowing).find("\n", start, end)
-        is_lined = self.is_note or self.needed is not None or "|" in _line_at(self.text, start)
-        return line_end if is_lined and line_end > 0 else end
+        return line_end if line_end > start else end
 
     def _is_in_place(self, start: int, end: int) -> bool:
         if "|" in self.text[start:end].strip(" |"):  # an answer stands in one cell of a table
             return False
-        if self.rows is not None and "|" in _line_at(self.text, start) and not _is_in(self.rows, start):
-            return False
-        if self.told is not None and not _is_in(self.told, start):
-            return False
-        if _is_in(self.passed_over, start) or _is_in(self.of_others, start):
+        if any(first <= start < last for first, last in self.of_others):
             return False
         return not _cuts_word(self.text, start, end)
 
     def _is_of_kind(self, words: str, start: int, end: int) -> bool:
         if self.is_counted and any(start < one.end() and one.start() < end for one in _WHEN_HELD.finditer(self.text)):
             return False
-        if (self.is_of_deed and _is_mere_date(words)) or _is_of_other_kind(self.question, self.text, start):
+        if self.is_of_deed and _is_mere_date(words):
             return False
         return (not self.is_priced or _HAS_MONEY.search(words) is not None) and _says_more(words, self.question)
 
@@ -705,10 +561,6 @@ class _Fitting:
 def _needed_by(question: str) -> re.Pattern[str] | None:
     """Return what the words that answer a question must hold; None where they may be anything."""
     return next((form for asks, form in _NEEDED if asks.match(question)), None)
-
-
-def _is_in(stretches: Sequence[tuple[int, int]], place: int) -> bool:
-    return any(first <= place < last for first, last in stretches)
 
 
 def _cuts_word(text: str, start: int, end: int) -> bool:
@@ -736,107 +588,12 @@ def _line_at(text: str, place: int) -> str:
     return text[text.rfind("\n", 0, place) + 1 :].partition("\n")[0]
 
 
-def _value_named(question: str, passage: Passage, of_others: Sequence[tuple[int, int]]) -> tuple[str, int] | None:
-    """Find the value that a bill, a cell or a label gives to what is asked for, and its place; none of another."""
-    value = _billed(question, passage) or _celled(question, passage) or _labelled(question, passage)
-    return value if value is not None and not _is_in(of_others, value[1]) else None
-
-
-def _billed(question: str, passage: Passage) -> tuple[str, int] | None:
-    """Find the amount that a bill of several amounts states for what is asked, and its place: the only one whose label
-    is said in the question ("Electricity: £57.16" for the electricity bill), else the whole. None of another's bill.
-    """
-    lines = [(found, money_in(found.group())) for found in _LINE.finditer(passage.read)]
-    lines = [(found, amounts) for found, amounts in lines if amounts]
-    asked = keys_of(question)
-    held = keys_of(f"{passage.person} {passage.read}")
-    is_bill = len(lines) > 1 or any(WHOLE.search(line.group()) for line, _ in lines)
-    if _BILL.search(question) is None or not is_bill or not asked - _BILLED <= held:
-        return None
-    labels = [keys_of(_AMOUNT_BEHIND.split(found.group())[0]) for found, _ in lines]
-    named = [line for line, label in zip(lines, labels, strict=True) if label and label <= asked]
-    chosen = named if len(named) == 1 else [line for line in lines if WHOLE.search(line[0].group())]
-    if not chosen:
-        return None
-    line, amounts = chosen[-1]
-    value, currency, place = amounts[-1]
-    return money_text(value, currency), line.start() + place
-
-
 def _says_more(words: str, question: str) -> bool:
     """Return whether words say anything that the question does not: "Password" answers no question for a password."""
     said = keys_of(words)
     if not said:  # "one" of "how many buns fit on one tray"
         return not set(words.casefold().split()) <= set(question.casefold().split())
     return not said <= keys_of(question) or asks_yes_or_no(question)
-
-
-def _labelled(question: str, passage: Passage) -> tuple[str, int] | None:
-    """Find the value that a passage gives to what is asked for, and its place: "Password: plum-88", "the code is 12".
-
-    Its label is said in the question, and all else that the question says stands in the passage or its title.
-    """
-    if _OF_A_VALUE.match(question) is None:
-        return None
-    asked = keys_of(question)
-    unsaid = asked - keys_of(passage.read)
-    if not unsaid <= _SHOWN.keys():
-        return None
-    needed = _needed_by(question)
-    behind = len(passage.read) - len(passage.text)
-    is_of_deed = asks_deed(question)
-    of_title = keys_of(passage.title)
-    labelled = [one for form in (_LABEL, _STATED, _BESIDE) for one in form.finditer(passage.read, behind)]
-    # What the title says, too, tells no line apart: "Insurer" of "Home insurance".
-    for found in sorted(labelled, key=lambda one: keys_of(one["label"]) <= of_title):
-        label = keys_of(found["label"])
-        is_shown = all(_SHOWN[word].fullmatch(found["value"]) for word in unsaid)
-        is_told = not (is_of_deed and _is_mere_date(found["value"]))
-        if label and label <= asked and is_shown and is_told and (needed is None or needed.search(found["value"])):
-            return found["value"], found.start("value")
-    if unsaid or passage.kind in _NAMING:
-        return None
-    return _opened(asked, passage, behind, needed)
-
-
-def _celled(question: str, passage: Passage) -> tuple[str, int] | None:
-    """Find the cell of a table that a question names by its row and by the head of its column, and its place; None
-    where other words are asked, or several rows or columns are meant."""
-    if _OF_A_VALUE.match(question) is None and not asks_who(question):
-        return None
-    asked = keys_of(question)
-    for table in tables_in(passage.read):
-        heads = [keys_of(cell.text) for cell in table.head]
-        # A column is called by all words of its head, and of two by the more: "watch officer" of a week.
-        columns = [k for k, head in enumerate(heads) if head and head <= asked]
-        longest = max((len(heads[k]) for k in columns), default=0)
-        columns = [k for k in columns if len(heads[k]) == longest] or [
-            k for k, head in enumerate(heads) if asked & head
-        ]
-        of_row = asked.difference(*heads) if len(columns) == 1 else set()
-        meant = [row for row in table.rows if of_row and of_row <= keys_of(" ".join(cell.text for cell in row))]
-        if len(table.rows) >= _LEAST_ROWS and len(meant) == 1 and meant[0][columns[0]].text:
-            return meant[0][columns[0]].text, meant[0][columns[0]].start
-    return None
-
-
-def _opened(asked: set[str], passage: Passage, behind: int, needed: re.Pattern[str] | None) -> tuple[str, int] | None:
-    """Find the only short line that opens with words of the question and goes on with a value, and its place:
-    "Booking reference PRL 88213"."""
-    found = []
-    for line in _LINE.finditer(passage.read, behind):
-        words = list(_LINE_WORD.finditer(line.group()))
-        n = next((k for k, word in enumerate(words) if key_of(word.group().casefold()) not in asked), len(words))
-        n += 0 < n < len(words) and words[n].group() in ("is", "are")
-        value = line.group()[words[n].start() :].strip() if 0 < n < len(words) <= _MOST_LABELLED else ""
-        if (
-            "|" not in value
-            and re.search(r"\d", value)
-            and not re.search(r"[.!?;]\s", value)
-            and (needed is None or needed.search(value))
-        ):
-            found.append((_FULL_STOP.sub("", value), line.start() + words[n].start()))
-    return found[0] if len(found) == 1 else None
 
 
 def _widened(whole: re.Pattern[str], text: str, start: int, end: int) -> tuple[int, int]:
@@ -872,126 +629,6 @@ def lacks_kind(question: str, text: str) -> bool:
     held = keys_of(text)
     opened = telling_words(_PLACE.split(found["of"] or "")[0])[-1:]  # the safe of "the code of the shop's safe"
     return any(key_of(word) not in held for word in [*telling_words(found["kind"] or ""), *opened])
-
-
-def _is_of_other_kind(question: str, text: str, start: int) -> bool:
-    """Return whether the words before a value call it another kind of code than the one asked for: "sort code"."""
-    if _KIND_OF_CODE.match(question) is None:
-        return False
-    before = _OTHER_CODE.search(text[max(0, start - 40) : start])
-    return before is not None and key_of(before["kind"].casefold()) not in keys_of(question)
-
-
-def _rows_meant(question: str, text: str) -> list[tuple[int, int]] | None:
-    """Return where the rows of a table lie that hold most words of the question; None where a text has no table, or no
-    row holds more of them than another."""
-    lines = [found for found in _LINE.finditer(text) if "|" in found.group()]
-    if len(lines) <= _LEAST_ROWS:
-        return None
-    asked = keys_of(question)
-    n_held = [len(asked & keys_of(found.group())) for found in lines[1:]]
-    most = max(n_held)
-    if most == min(n_held):
-        return None
-    return [found.span() for found, n in zip(lines[1:], n_held, strict=True) if n == most]
-
-
-def _sentences_told(question: str, passage: Passage, *, is_priced: bool) -> list[tuple[int, int]] | None:
-    """Return where the sentences lie that can tell what is asked: hours, a day, clothes, a password, what was said on a
-    matter, a number. None where nothing of the kind is asked, or no sentence can."""
-    text = passage.read
-    if _ASKS_HOURS.match(question) and not asks_yes_or_no(question):
-        said = [one.span() for one in SENTENCE.finditer(unwrapped(text)) if _says_hours(one.group())]
-        return said or None
-    if _WHEN.match(question) and passage.kind not in _NAMING and "|" not in text:
-        return _timed_sentences(question, passage)
-    if _ASKS_CLOTHES.match(question):
-        said = [one.span() for one in SENTENCE.finditer(unwrapped(text)) if _CLOTHES.search(one.group())]
-        said = [span for span in said if not text[slice(*span)].rstrip().endswith("?")]
-        return said or None
-    if _PASSWORD.search(question):
-        said = [one.span() for one in SENTENCE.finditer(unwrapped(text)) if _PASSWORD.search(one.group())]
-        return said or None
-    if (matter := _ON_A_MATTER.search(question)) is not None:
-        wanted = keys_of(matter["what"])
-        said = [
-            one.span()
-            for one in SENTENCE.finditer(unwrapped(text), len(text) - len(passage.text))
-            if wanted <= keys_of(one.group())
-        ]
-        return said or None
-    return _sentences_measured(question, passage, is_priced=is_priced)
-
-
-def _sentences_measured(question: str, passage: Passage, *, is_priced: bool) -> list[tuple[int, int]] | None:
-    """Return where the sentences lie that tell a number of what is counted or measured: "brandy" of "how much brandy
-    goes in"; of a price those that state the whole. None where no such thing is asked, or no sentence does."""
-    text = passage.read
-    asked = _HOW_MUCH_OF.match(question)
-    if asked is None:
-        return _totals_meant(question, passage) if is_priced else None
-    of = key_of(asked["of"].casefold())
-    found = [one.span() for one in SENTENCE.finditer(unwrapped(text)) if of in keys_of(one.group())]
-    return [(a, b) for a, b in found if re.search(_NUMBERS, text[a:b], re.IGNORECASE)] or None
-
-
-def _timed_sentences(question: str, passage: Passage) -> list[tuple[int, int]] | None:
-    """Return where the sentences lie that name a time and say most of what is asked beside the title; None where none
-    says any of it."""
-    text, needed = passage.read, _needed_by(question)
-    asked = keys_of(question) - keys_of(f"{passage.title} {passage.person}")
-    found = [
-        (len(asked & keys_of(one.group())), one.span())
-        for one in SENTENCE.finditer(unwrapped(text), len(text) - len(passage.text))
-        if needed is not None and needed.search(one.group())
-    ]
-    most = max((n for n, _ in found), default=0)
-    return [span for n, span in found if n == most] if most else None
-
-
-def _says_hours(sentence: str) -> bool:
-    """Return whether a sentence says from when to when something is open."""
-    return _OF_HOURS.search(sentence) is not None and _OPEN.search(sentence) is not None
-
-
-def _totals_meant(question: str, passage: Passage) -> list[tuple[int, int]] | None:
-    """Return where a passage of several amounts states the whole, if the question asks for it or names none of them."""
-    lines = [found for found in _LINE.finditer(passage.read) if _HAS_MONEY.search(found.group())]
-    units = [
-        (line.start() + one.start(), line.start() + one.end(), one.group())
-        for line in lines
-        for one in _STATEMENT.finditer(line.group())
-        if _HAS_MONEY.search(one.group())
-    ]
-    wholes = [(start, end) for start, end, said in units if WHOLE.search(said)]
-    asked = keys_of(question) - keys_of(f"{passage.title} {passage.person}")
-    is_told_apart = any(asked & keys_of(said) for _, _, said in units) and not _ALTOGETHER.search(question)
-    return wholes if wholes and len(units) > len(wholes) and not is_told_apart else None
-
-
-def _lines_passed_over(question: str, passage: Passage, needed: re.Pattern[str] | None) -> list[tuple[int, int]]:
-    """Return where the lines of a list lie whose labels say less of the question than another's, which can answer.
-
-    What the title says is said of every line. Of amounts that the question does not tell apart, the whole is meant.
-    """
-    text = passage.read
-    asked = keys_of(question) - keys_of(passage.title)
-    behind = len(text) - len(passage.text)
-    lines = [
-        found for found in _LABELLED_LINE.finditer(text, behind) if needed is None or needed.search(found["value"])
-    ]
-    # "Check-out" and "check-in" differ by a word that tells nothing elsewhere.
-    n_held = [len(asked & keys_of(found.group())) + _is_said(found["label"], question) for found in lines]
-    most = max(n_held, default=0)
-    if not most and needed is _HAS_MONEY and any(WHOLE.search(found["label"]) for found in lines):
-        n_held, most = [int(WHOLE.search(found["label"]) is not None) for found in lines], 1
-    return [found.span() for found, n in zip(lines, n_held, strict=True) if n < most]
-
-
-def _is_said(label: str, question: str) -> bool:
-    """Return whether a question says a label of several words as it stands."""
-    words, said = (" ".join(re.findall(r"[^\W_]+", text.casefold())) for text in (label, question))
-    return " " in words and f" {words} " in f" {said} "
 
 
 def _asks_beyond_card(question: str, text: str) -> bool:
@@ -1034,6 +671,13 @@ def chance_of(signs: Sequence[float]) -> float:
     weights = fitted("passage_weights")["answers"]
     raw = sum(float(weights[name]) * sign for name, sign in zip(SIGNS, signs, strict=True))
     return 1 / (1 + math.exp(-max(-50.0, min(50.0, raw))))
+
+
+def chance_if_first(one: Reading) -> float:
+    """The probability that a reading answers, were its passage the first that says anything of what is asked for: what
+    two passages say is compared by this."""
+    raw = chance_of(one.signs) if one.signs else 0.0
+    return min(1.0, one.chance * chance_of((*one.signs[:-1], 1.0)) / raw) if raw else one.chance
 
 
 def least_chance() -> float:

@@ -25,6 +25,8 @@ _OF_SOMEBODY = re.compile(
 )
 """Names whose something is; "where's the key" is nobody's."""
 _MINE = re.compile(r"\b(?:my|mine)\b(?: own)? ?(?P<thing>[\w-]*)", re.IGNORECASE)
+_OF_ME = re.compile(r"\s*(?:[-*•·]\s+|\|\s*)?(?:(?:me|mine|myself)\b\s*[:|=–-]|my\b)", re.IGNORECASE)
+"""Begins a line that its writer jotted down of themselves."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LEAST_KNOWN = 3
 """Letters of the shortest name that is known where it stands without a capital or an apostrophe."""
@@ -83,7 +85,7 @@ def lines_of_others(question: str, passage: Passage, people: People) -> list[tup
     meant = whose or frozenset({people.owner})
     named = keys_of(question) | meant
     lines = [one for one in _LINE.finditer(passage.read) if one.start() >= len(passage.read) - len(passage.text)]
-    own = [one for one in lines if meant & keys_of(one.group())]
+    own = [one for one in lines if meant & keys_of(one.group()) or (mine is not None and _OF_ME.match(one.group()))]
     if mine is not None and not own:
         thing = key_of(mine["thing"].casefold())
         return [one.span() for one in lines if _is_anothers(one.group(), thing, people, named)]
@@ -93,7 +95,9 @@ def lines_of_others(question: str, passage: Passage, people: People) -> list[tup
         return [one.span() for one in lines if people.known & keys_of(one.group()) - named]
     anothers, unmeant, is_listed = people.known - named, named | {""}, _is_listed(meant, lines)
     heads = [
-        lead in anothers or (is_listed and lead not in unmeant and _is_labelled(one.group()))
+        lead in anothers
+        or (is_listed and lead not in unmeant and _is_labelled(one.group()))
+        or (mine is None and _OF_ME.match(one.group()) is not None)
         for one in lines
         for lead in [_lead(one.group())]
     ]
