@@ -98,6 +98,8 @@ from hearth.planning.dialogue.fallbacks.other_readings import (
     named_share,
     other_queries,
     takes_away,
+    ticked_on_list,
+    ticked_thing,
     with_named_file,
 )
 from hearth.planning.retrieval.recall_planner import RecallPlanner, as_typed
@@ -110,7 +112,7 @@ from hearth.storage.trace import CallRecord, Trace, UnfinishedEpisode
 from hearth.storage.workspace import Folder
 from hearth.tools import abilities
 from hearth.tools.memory import LEAST_SURE
-from hearth.tools.notes import list_names
+from hearth.tools.notes import list_names, lists_with
 from hearth.types import (
     OWNER,
     OWNERS_WORD,
@@ -436,6 +438,7 @@ class Agent:
         rooms = self.footage.rooms() if self.footage is not None else ()
         found = asked_of_footage(request, found, rooms, tools) or found
         found = self._of_named_things(request, found, tools) or found
+        found = self._of_a_list(request, found, tools) or found
         found = with_answer(request, found, request.context, tools) or found
         sent = with_named_file(request, found, tools)
         found = sent if sent is not None and self._groundedness(request, sent) >= WHOLE else found
@@ -562,6 +565,20 @@ class Agent:
             if here > least and (here >= WHOLE or not takes_away(reading, tools)):
                 least, chosen = here, reading
         return chosen
+
+    def _of_a_list(
+        self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]
+    ) -> Plan | Refusal | None:
+        """The plan that ticks off what stands on a list and is no reminder, or a question where it is both; None where
+        what was found stands."""
+        if request.records or not self._may_be_read_otherwise(request, found):
+            return None
+        thing = ticked_thing(request.text, found)
+        with suppress(HearthError):
+            lists = list(lists_with([thing], self.call_context()).values()) if thing else []
+            seen = self._looked_up(request, Step("find_reminders", {"query": thing})) if len(lists) == 1 else None
+            return ticked_on_list(thing, lists, bool(seen.value), found, tools) if seen is not None else None
+        return None
 
     def _does_the_same(self, request: Request, reading: Plan) -> bool:
         """Whether a reading of what revises a request does the same as that with other values; True of any other."""
