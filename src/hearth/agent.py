@@ -40,8 +40,15 @@ from hearth.guard.monitor import Monitor
 from hearth.guard.policy.policy import Policy
 from hearth.language.acts.admissibility import MAX_CHARACTERS, beyond_tools, why_unreadable, without_manner
 from hearth.language.acts.questions import states_in_a_clause
-from hearth.language.discourse.additions import copied_in, lead_of
-from hearth.language.discourse.coreference import Reading, read_after, shown_again, takes_back, with_records
+from hearth.language.discourse.additions import copied_in, lead_of, several_told
+from hearth.language.discourse.coreference import (
+    Reading,
+    done_to_record,
+    read_after,
+    shown_again,
+    takes_back,
+    with_records,
+)
 from hearth.language.discourse.plain_request import on_its_list, plainly
 from hearth.language.discourse.relative_anchors import named_anchor
 from hearth.language.reading import Utterance, read
@@ -64,7 +71,7 @@ from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.permissions import make_private
 from hearth.planning.arguments import shipped_lessons
 from hearth.planning.deferral.cascade import Cascade, Draft, cascade_of
-from hearth.planning.dialogue.amendments.added_steps import with_copied, with_lead
+from hearth.planning.dialogue.amendments.added_steps import with_copied, with_lead, writes_to_fewer
 from hearth.planning.dialogue.amendments.contradictions import refused_deed, with_state_asked, without_contradictions
 from hearth.planning.dialogue.amendments.each_of_several import with_each_day, with_each_device, with_each_time
 from hearth.planning.dialogue.amendments.told_text import said_directly, turned_to_told, without_told_filters
@@ -397,7 +404,7 @@ class Agent:
         if reason := self._beyond(said, draft.best):
             return Refusal("out_of_scope", reason)
         found = self._settled(draft, said, tools, reads_ahead=reads_ahead)
-        found = self._read_otherwise(said, found, tools)
+        found = self._told_to_all(said, found, tools) or self._read_otherwise(said, found, tools)
         found = self._by_its_date(said, found, tools) or found
         found = said_directly(said, found, tools) or found
         found = either_asked(said, found, tools) or found
@@ -411,6 +418,15 @@ class Agent:
         found = with_each_time(with_each_day(found, said, tools), said, tools)
         found = turned_to_told(without_told_filters(found, said, tools), said)
         return with_records(found, said.records, tools)
+
+    def _told_to_all(self, said: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+        """The plan of a mail to all of several people in a row; None where what was found leaves nobody out."""
+        several = several_told(said)
+        if several is None or not isinstance(found, Plan) or not writes_to_fewer(found, several):
+            return None
+        alone = self._planned(said.saying(several.rest), tools)
+        whole = with_copied(alone, several, tools) if isinstance(alone, Plan) else None
+        return whole or replace(found, unserved=(*found.unserved, *several.names))
 
     def _settled(
         self, draft: Draft, request: Utterance, tools: Mapping[str, ToolSpec], *, reads_ahead: bool
@@ -442,7 +458,7 @@ class Agent:
         found = with_answer(request, found, request.context, tools) or found
         sent = with_named_file(request, found, tools)
         found = sent if sent is not None and self._groundedness(request, sent) >= WHOLE else found
-        found = shown_again(request, found, tools) or found
+        found = shown_again(request, found, tools) or done_to_record(request, found, tools) or found
         return refused_deed(request, found, tools, self.recall.name) or found
 
     def _by_its_date(

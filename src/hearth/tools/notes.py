@@ -80,7 +80,7 @@ def _list_meant(list: object, call: CallContext, given: Mapping[str, object]) ->
     return _referent(*_existing_list(_list_of(list, given.get("items"), call), call))
 
 
-def _any_list_meant(list: object, call: CallContext, given: Mapping[str, object]) -> Referent:
+def _any_list_meant(list: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001
     """Resolve the name of a list; one that is not there is started under that name."""
     if (id := _list_added_to(list, call)) is not None:
         return _referent(*_existing(id, call))

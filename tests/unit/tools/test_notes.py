@@ -414,7 +414,7 @@ def test_a_list_is_known_by_a_part_of_its_name() -> None:
     with pytest.raises(NotFound, match="no list 'parish council'"):
         read_list("parish council", call=call)
     call = make_call(workspace=InMemoryWorkspace({**PARTLY, "notes/p2.md": "# Parish walk\n\n- [ ] map\n"}))
-    with pytest.raises(Ambiguous, match="2 lists fit 'parish': (parish to do|parish walk); .*; say which one"):
+    with pytest.raises(Ambiguous, match=r"2 lists fit 'parish': (parish to do|parish walk); .*; say which one"):
         read_list("parish", call=call)
 
 

@@ -218,7 +218,9 @@ def _with_names_whole(text: str, names: Sequence[str]) -> str:
     """Return the text with the names of lists marked that read as more than a name: "the council to do list"."""
     for name in names if len(text) <= _LONGEST_ABOUT_LISTS else ():
         if (said := list_said(name)) != name:
-            text = re.sub(rf"(?<![\w\"]){re.escape(name)}(?=\s+list\b)", lambda _, said=said: said, text, flags=re.IGNORECASE)
+            text = re.sub(
+                rf"(?<![\w\"]){re.escape(name)}(?=\s+list\b)", lambda _, said=said: said, text, flags=re.IGNORECASE
+            )
     return text
 
 
@@ -315,6 +317,34 @@ _OF_STATE = re.compile(
 _NONE_OF = re.compile(r"no\s+(?P<thing>[^,]+)(?:,.*)?", re.IGNORECASE)
 _ALONE = re.compile(r"(?P<thing>[\w'’ -]{3,40})\.\s*(?:\w+)?", re.IGNORECASE)
 _NOBODY = frozenset(listed("it this that there he she they i we you what who all everything"))
+
+
+_OF_PERSON = re.compile(
+    r"\s*(?:(?:so|ok|okay|oh|hey|hi|fyi)\b,?\s+)*(?P<who>(?!(?:it|this|that|there|he|she|they|i|we|you|what|who|when|where|"
+    r"how|why|if|is|are|can|could|would|will|do|does|the|a|an|my|our)\b)[^\W\d_][\w-]*(?:\s+[^\W\d_][\w-]*){0,2}?)"
+    r"(?:['’]s|\s+(?:can['’]?t|cannot|can|could|won['’]?t|wants|needs|has|isn['’]?t|is|would|asked|prefers|said|says))\b"
+    r"[^?]{1,120}?\s*(?:[.;!,]|\s-)\s*"
+    r"(?P<order>(?:(?:so|and|please|just|can\s+you|could\s+you|you\s+can)\s+)*"
+    r"(?:move|shift|push|bump|reschedule|swap|postpone|slide|put|bring|switch)\s+)"
+    r"(?P<pronoun>her|him|his|them|their)\b(?P<rest>[^;?]*)",
+    re.IGNORECASE,
+)
+"""An order for the time of whoever the remark before it is about: "Ida can't do Tuesday, move her to Friday"."""
+_NO_THING = re.compile(
+    r"\s*(?:\Z|[.,!]|(?:to|from|by|on|at|back|forward|out|in|up|into|until|till|over|for|earlier|later|a|an|the|\d\S*)\b)",
+    re.IGNORECASE,
+)
+"""What follows "her" where no thing of hers does."""
+
+
+def with_person_named(text: str) -> str:
+    """Return the order with the name of whom the remark before it is about; the text where there is none."""
+    found = _OF_PERSON.fullmatch(text)
+    if found is None:
+        return text
+    is_owned = found["pronoun"].lower() in ("his", "their", "her") and not _NO_THING.match(found["rest"])
+    owner = f"{found['who']}'s" if is_owned else found["who"]
+    return f"{found['order']}{owner}{found['rest']}".strip()
 
 
 def with_its_topic(text: str) -> str:
@@ -478,5 +508,7 @@ def plainly(text: str) -> str:
     text = _RUN_OF_BLANKS.sub(" ", text)
     if len(text) > _LONGEST:
         return text
-    said = without_remarks(as_written(with_its_topic(without_repairs(without_first_try(with_list_named(text))))))
+    said = without_remarks(
+        as_written(with_person_named(with_its_topic(without_repairs(without_first_try(with_list_named(text))))))
+    )
     return with_its_level(with_verb(without_gaps(said)))
