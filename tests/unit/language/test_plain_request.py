@@ -77,6 +77,7 @@ def test_what_is_meant(said: str, meant: str) -> None:
         "make a list for me with milk on it",
         "she can't do Tuesday, shift her to Friday",
         "Ida is ill, tell her to rest",
+        "Ida is allergic to nuts, put her on the guest list",
         "ida can't come, is her lesson moved?",
         "write plasters and tick tweezers onto the first aid list",
         "put tick powder on the garden list",

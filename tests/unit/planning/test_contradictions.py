@@ -386,8 +386,8 @@ def test_what_is_put_in_a_found_stretch_does_not_end_with_what_was_searched() ->
     window: dict[str, Argument] = {"start": "2026-11-24T12:00:00+01:00", "end": "2026-11-24T18:00:00+01:00"}
     look = Step("find_free_time", {**window, "length": "PT1H"})
     start = Ref(0, ("0", "start"))
-    put = {"title": "massage", "start": start, "length": "PT1H"}
+    put: dict[str, Argument] = {"title": "massage", "start": start, "length": "PT1H"}
     found = mended("find a free hour and put massage in it", look, Step("add_event", {**put, "end": window["end"]}))
     assert found[1] == ("add_event", put)
-    own = {"title": "massage", "start": start, "end": Ref(0, ("0", "end"))}  # the whole of it
+    own: dict[str, Argument] = {"title": "massage", "start": start, "end": Ref(0, ("0", "end"))}  # the whole of it
     assert mended("put massage in my free time", look, Step("add_event", own))[1] == ("add_event", own)

@@ -137,7 +137,7 @@ def test_what_is_no_reminder_is_ticked_on_its_list() -> None:
     plan = ticked_on_list("oats", ["shopping"], False, found, tools)
     assert isinstance(plan, Plan)
     assert [(step.tool, step.arguments) for step in plan.steps] == [
-        ("remove_from_list", {"list": "the list", "items": ["oats"]})
+        ("remove_from_list", {"list": "shopping", "items": ["oats"]})
     ]
     both = ticked_on_list("oats", ["shopping"], True, found, tools)
     assert isinstance(both, Refusal)

@@ -217,10 +217,10 @@ def on_its_list(text: str, recent: Sequence[Episode], now: dt.datetime, names: S
 def _with_names_whole(text: str, names: Sequence[str]) -> str:
     """Return the text with the names of lists marked that read as more than a name: "the council to do list"."""
     for name in names if len(text) <= _LONGEST_ABOUT_LISTS else ():
-        if (said := list_said(name)) != name:
-            text = re.sub(
-                rf"(?<![\w\"]){re.escape(name)}(?=\s+list\b)", lambda _, said=said: said, text, flags=re.IGNORECASE
-            )
+        said = list_said(name)
+        place = re.search(rf"(?<![\w\"]){re.escape(name)}(?=\s+list\b)", text, re.IGNORECASE) if said != name else None
+        if place is not None:
+            text = f"{text[: place.start()]}{said}{text[place.end() :]}"
     return text
 
 
@@ -325,7 +325,7 @@ _OF_PERSON = re.compile(
     r"(?:['’]s|\s+(?:can['’]?t|cannot|can|could|won['’]?t|wants|needs|has|isn['’]?t|is|would|asked|prefers|said|says))\b"
     r"[^?]{1,120}?\s*(?:[.;!,]|\s-)\s*"
     r"(?P<order>(?:(?:so|and|please|just|can\s+you|could\s+you|you\s+can)\s+)*"
-    r"(?:move|shift|push|bump|reschedule|swap|postpone|slide|put|bring|switch)\s+)"
+    r"(?:move|shift|push|bump|reschedule|swap|postpone|slide)\s+)"
     r"(?P<pronoun>her|him|his|them|their)\b(?P<rest>[^;?]*)",
     re.IGNORECASE,
 )

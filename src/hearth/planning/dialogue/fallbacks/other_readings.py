@@ -122,7 +122,7 @@ def is_of_found_things(plan: Plan, found: Plan | Refusal, tools: Mapping[str, To
 
 
 _TICK = ("find_reminders", "complete_reminder")
-_TAKE_OFF, _THE_LIST = "remove_from_list", "the list"
+_TAKE_OFF = "remove_from_list"
 _TICKED = re.compile(
     r"\s*(?:(?:please|so|and|ok|okay|now|can\s+you|could\s+you|you\s+can)[\s,]+)*(?:tick|check|cross|strike)\s+(?P<off>off\s+)?"
     r"(?:(?:the|my|our|that)\s+)?(?P<what>(?!(?:it|that|them|this|those|off)\b)[^,.;:?!]{1,80}?)(?(off)|\s+off)\s*[.!]*\s*",
@@ -157,7 +157,7 @@ def ticked_on_list(
     if reminds:
         question = f"“{thing}” is a reminder and stands on the {lists[0]} list. Say “tick off the {thing} reminder”"
         return Refusal("needs", f"{question} or “take {thing} off the {lists[0]} list”.", planner=found.planner)
-    step = Step(_TAKE_OFF, {"list": _THE_LIST, "items": [thing]}, text=f"take {thing} off the list")
+    step = Step(_TAKE_OFF, {"list": lists[0], "items": [thing]}, text=f"take {thing} off the list")
     confidence = found.confidence if isinstance(found, Plan) else 1.0
     try:
         return check_plan(Plan((step,), confidence=confidence, planner=found.planner), tools)
