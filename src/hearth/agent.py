@@ -40,8 +40,15 @@ from hearth.guard.monitor import Monitor
 from hearth.guard.policy.policy import Policy
 from hearth.language.acts.admissibility import MAX_CHARACTERS, beyond_tools, why_unreadable, without_manner
 from hearth.language.acts.questions import states_in_a_clause
-from hearth.language.discourse.additions import copied_in, lead_of
-from hearth.language.discourse.coreference import Reading, read_after, shown_again, takes_back, with_records
+from hearth.language.discourse.additions import copied_in, lead_of, several_told
+from hearth.language.discourse.coreference import (
+    Reading,
+    done_to_record,
+    read_after,
+    shown_again,
+    takes_back,
+    with_records,
+)
 from hearth.language.discourse.plain_request import on_its_list, plainly
 from hearth.language.discourse.relative_anchors import named_anchor
 from hearth.language.reading import Utterance, read
@@ -72,6 +79,7 @@ from hearth.planning.dialogue.amended_steps import (
     with_each_time,
     with_lead,
     without_told_filters,
+    writes_to_fewer,
 )
 from hearth.planning.dialogue.answer_steps import FIND, with_answer
 from hearth.planning.dialogue.clarification import either_asked, nearest_rhythm
@@ -103,6 +111,8 @@ from hearth.planning.dialogue.other_readings import (
     named_share,
     other_queries,
     takes_away,
+    ticked_on_list,
+    ticked_thing,
     with_named_file,
 )
 from hearth.planning.dialogue.outside_questions import ASK_CLOUD, asked_of_cloud, asked_of_footage
@@ -116,7 +126,7 @@ from hearth.storage.trace import CallRecord, Trace, UnfinishedEpisode
 from hearth.storage.workspace import Folder
 from hearth.tools import abilities
 from hearth.tools.memory import LEAST_SURE
-from hearth.tools.notes import list_names
+from hearth.tools.notes import list_names, lists_with
 from hearth.types import (
     OWNER,
     OWNERS_WORD,
@@ -400,7 +410,7 @@ class Agent:
         if reason := self._beyond(said, draft.best):
             return Refusal("out_of_scope", reason)
         found = self._settled(draft, said, tools, reads_ahead=reads_ahead)
-        found = self._read_otherwise(said, found, tools)
+        found = self._told_to_all(said, found, tools) or self._read_otherwise(said, found, tools)
         found = self._by_its_date(said, found, tools) or found
         found = said_directly(said, found, tools) or found
         found = either_asked(said, found, tools) or found
@@ -414,6 +424,15 @@ class Agent:
         found = with_each_time(with_each_day(found, said, tools), said, tools)
         found = turned_to_told(without_told_filters(found, said, tools), said)
         return with_records(found, said.records, tools)
+
+    def _told_to_all(self, said: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+        """The plan of a mail to all of several people in a row; None where what was found leaves nobody out."""
+        several = several_told(said)
+        if several is None or not isinstance(found, Plan) or not writes_to_fewer(found, several):
+            return None
+        alone = self._planned(said.saying(several.rest), tools)
+        whole = with_copied(alone, several, tools) if isinstance(alone, Plan) else None
+        return whole or replace(found, unserved=(*found.unserved, *several.names))
 
     def _settled(
         self, draft: Draft, request: Utterance, tools: Mapping[str, ToolSpec], *, reads_ahead: bool
@@ -442,10 +461,11 @@ class Agent:
         rooms = self.footage.rooms() if self.footage is not None else ()
         found = asked_of_footage(request, found, rooms, tools) or found
         found = self._of_named_things(request, found, tools) or found
+        found = self._of_a_list(request, found, tools) or found
         found = with_answer(request, found, request.context, tools) or found
         sent = with_named_file(request, found, tools)
         found = sent if sent is not None and self._groundedness(request, sent) >= WHOLE else found
-        found = shown_again(request, found, tools) or found
+        found = shown_again(request, found, tools) or done_to_record(request, found, tools) or found
         return refused_deed(request, found, tools, self.recall.name) or found
 
     def _by_its_date(
@@ -568,6 +588,20 @@ class Agent:
             if here > least and (here >= WHOLE or not takes_away(reading, tools)):
                 least, chosen = here, reading
         return chosen
+
+    def _of_a_list(
+        self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]
+    ) -> Plan | Refusal | None:
+        """The plan that ticks off what stands on a list and is no reminder, or a question where it is both; None where
+        what was found stands."""
+        if request.records or not self._may_be_read_otherwise(request, found):
+            return None
+        thing = ticked_thing(request.text, found)
+        with suppress(HearthError):
+            lists = list(lists_with([thing], self.call_context()).values()) if thing else []
+            seen = self._looked_up(request, Step("find_reminders", {"query": thing})) if len(lists) == 1 else None
+            return ticked_on_list(thing, lists, bool(seen.value), found, tools) if seen is not None else None
+        return None
 
     def _does_the_same(self, request: Request, reading: Plan) -> bool:
         """Whether a reading of what revises a request does the same as that with other values; True of any other."""

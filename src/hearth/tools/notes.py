@@ -80,10 +80,10 @@ def _list_meant(list: object, call: CallContext, given: Mapping[str, object]) ->
     return _referent(*_existing_list(_list_of(list, given.get("items"), call), call))
 
 
-def _any_list_meant(list: object, call: CallContext, given: Mapping[str, object]) -> Referent:
+def _any_list_meant(list: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001
     """Resolve the name of a list; one that is not there is started under that name."""
-    if _list_id(list, call) is not None:
-        return _list_meant(list, call, given)
+    if (id := _list_added_to(list, call)) is not None:
+        return _referent(*_existing(id, call))
     return Referent(_list_name(list), f"{_list_name(list)} (a new list)")
 
 
@@ -232,7 +232,7 @@ def add_to_list(list: AnyList, items: list[str], call: CallContext) -> ItemList:
         we need oat milk, put it on the shopping list
     """
     wanted_items = _items(items)
-    id = _list_id(list, call)
+    id = _list_added_to(list, call)
     if id is None:
         name = _list_name(list)
         id, lines = _free_id(name, call), [f"# {name[0].upper()}{name[1:]}", ""]
@@ -405,8 +405,34 @@ def _list_id(name: object, call: CallContext) -> NoteId | None:
 def _alike(sought: str, call: CallContext) -> list[NoteId]:
     """Return the lists whose name has the same words, plural or not: "the Christmas card list"."""
     asked = stems(sought.replace("-", " "))
-    titles = ((id, _LIST_WORDS.sub("", title)) for id, title, body in _contents(call) if _HAS_ITEMS.search(body))
-    return [id for id, title in titles if stems(title) == asked]
+    return [id for id, title in _titles(call) if stems(title) == asked]
+
+
+def _list_added_to(name: object, call: CallContext) -> NoteId | None:
+    """Return the list of that name, or the one whose name begins with it; None where one is to be started."""
+    if (id := _list_id(name, call)) is not None:
+        return id
+    begun = [id for id, title in _titles(call) if _slug(title).startswith(f"{_slug(_list_name(name))}-")]
+    return begun[0] if len(begun) == 1 else None
+
+
+def _named_in_part(name: str, call: CallContext) -> NoteId | None:
+    """Return the one list whose name has all the words of what was said: "the council list" is "council to do".
+
+    Raises:
+        Ambiguous: Several have them.
+    """
+    asked = stems(name)
+    fitting = {id: title for id, title in _titles(call) if asked and asked <= stems(title)}
+    if len(fitting) > 1:
+        choices = "; ".join(title[0].lower() + title[1:] for title in fitting.values())
+        raise Ambiguous(f"{len(fitting)} lists fit {name!r}: {choices}; say which one")
+    return next(iter(fitting), None)
+
+
+def _titles(call: CallContext) -> list[tuple[NoteId, str]]:
+    """Return what the lists that have items are called, without "list"."""
+    return [(id, _LIST_WORDS.sub("", title)) for id, title, body in _contents(call) if _HAS_ITEMS.search(body)]
 
 
 def _list_of(list: object, items: object, call: CallContext) -> object:
@@ -416,11 +442,18 @@ def _list_of(list: object, items: object, call: CallContext) -> object:
     return _holding([str(item) for item in items], call) or list
 
 
+def lists_with(items: Sequence[str], call: CallContext) -> dict[NoteId, str]:
+    """Return the lists on which one of the items is open, and what they are called."""
+    return {
+        id: _LIST_WORDS.sub("", title).strip() or title
+        for id, title, body in _contents(call)
+        if _HAS_ITEMS.search(body) and any(_is_open_in(item, body) for item in items)
+    }
+
+
 def _holding(items: Sequence[str], call: CallContext) -> NoteId | None:
     """Return the one list on which an item stands; None where there is none, or several."""
-    found = [
-        id for id, _, body in _contents(call) if _HAS_ITEMS.search(body) and any(_is_open_in(i, body) for i in items)
-    ]
+    found = list(lists_with(items, call))
     return found[0] if len(found) == 1 else None
 
 
@@ -459,7 +492,7 @@ def _is_called(id: NoteId, sought: str, call: CallContext, *, is_list: bool) -> 
 
 
 def _existing_list(name: object, call: CallContext) -> tuple[NoteId, str]:
-    id = _list_id(name, call)
+    id = _list_id(name, call) or _named_in_part(_list_name(name), call)
     if id is None:
         lists = [
             _item_list(other, content.split("\n")).name

@@ -56,6 +56,22 @@ def of_mails(text: str) -> Record | None:
     return chosen(text, last, FIXED_NOW + dt.timedelta(minutes=1), TOOLS)
 
 
+KNOWN = "no list 'parish'; there are 'band', \"Ida's to do\", 'shopping'"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("the shopping one", "shopping"), ("Ida's to do", "Ida's to do"), ("the garden one", ""), ("band shopping", "")],
+)
+def test_one_of_what_is_there_is_chosen(text: str, name: str) -> None:
+    tools = {"read_list": ToolSpec("read_list", "", (Parameter("list", "text"),))}
+    results = (StepResult(0, "failed", error=KNOWN, error_kind="NotFound"),)
+    plan = Plan((Step("read_list", {"list": "parish"}),))
+    last = Episode("e", Request("show the parish list", FIXED_NOW), plan, None, None, results, Answer("", "failed"))
+    found = chosen(text, last, FIXED_NOW + dt.timedelta(minutes=1), tools)
+    assert (found.id if found else "") == name
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [

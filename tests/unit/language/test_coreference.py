@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.language.discourse.coreference import WITHIN, Reading, read_after, with_records
+from hearth.language.discourse.coreference import WITHIN, Reading, done_to_record, read_after, with_records
 from hearth.language.discourse.relative_anchors import named_anchor
 from hearth.language.reading import Utterance
 from hearth.testing import FIXED_NOW
@@ -439,6 +439,18 @@ def said_from(text: str, start: str = "2026-12-08T09:40:00+01:00") -> str:
         ("the dentist is at 3 now", "dentist: move the dentist to 8 December 2026 at 15:00"),
         ("dentist is now at 3 pm", "dentist: move the dentist to 8 December 2026 at 15:00"),
         ("remind me an hour before the dentist", "dentist: remind me on 8 December 2026 at 08:40 about dentist"),
+        ("move the dentist to 11 instead of 20 to 10", ""),
+        ("push the dentist to 11 instead of 9.40", "dentist: move the dentist to 8 December 2026 at 11:00"),
+        ("move the dentist to half 10 rather than half 9", "dentist: move the dentist to 8 December 2026 at 10:30"),
+        (
+            "check when the dentist is and set a reminder an hour ahead to brush",
+            "dentist: check when the dentist is and set a reminder on 8 December 2026 at 08:40 to brush",
+        ),
+        (
+            "when's the dentist and remind me half an hour beforehand",
+            "dentist: when's the dentist and remind me on 8 December 2026 at 09:10 about dentist",
+        ),
+        ("tell Ben when the dentist is and put lunch an hour ahead of the bank", ""),
         ("remind me 30 min before dentist to brush", "dentist: remind me on 8 December 2026 at 09:10 to brush"),
         (
             "remind me the day before my dentist at 8 to brush",
@@ -492,6 +504,27 @@ def test_the_day_of_several_times_is_exchanged_for_a_day_and_the_hours_for_hours
     assert revised("no 10 to 11") == "block Friday morning for tiling from 10:00 to 11:00"
     assert revised("actually Thursday").startswith("block Thursday")
     assert "8 to 9.30" in revised("actually Thursday")
+
+
+def test_what_is_done_to_what_was_picked_takes_it() -> None:
+    draft = Spec("send_mail", "", (Parameter("draft", "DraftId"),), effect="send")
+    tools = {"send_mail": draft, "read_mail": Spec("read_mail", "", (Parameter("mail", "MailId"),))}
+    nothing = Refusal("out_of_scope", "I can't do that yet.")
+    record = Record("DraftId", "Drafts/1", "the draft")
+
+    def planned(text: str, *records: Record, found: Plan | Refusal = nothing) -> Plan | None:
+        return done_to_record(Request(text, FIXED_NOW, records=records), found, tools)
+
+    for text in ("send the draft", "great, send the draft now please"):
+        plan = planned(text, record)
+        assert plan is not None
+        assert [(step.tool, step.arguments) for step in plan.steps] == [("send_mail", {"draft": "Drafts/1"})]
+    assert planned("send the draft") is None  # nothing was picked
+    assert planned("send the draft to Ben", record) is None
+    assert planned("delete the draft", record) is None
+    assert planned("send the draft", Record("MailId", "INBOX/1", "the draft")) is None
+    assert planned("read the mail", Record("MailId", "INBOX/1", "the mail")) is None  # only what changes something
+    assert planned("send the draft", record, found=Plan((Step("say", {}),))) is None
 
 
 def test_who_is_told_is_the_one_of_the_last_request_whoever_else_is_named() -> None:

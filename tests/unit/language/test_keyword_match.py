@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.language.text.word_match import excerpt, names, wanted
+from hearth.language.text.word_match import Query, excerpt, names, wanted
 from tests.work import grows_in_step
 
 
@@ -91,3 +91,15 @@ def test_an_excerpt_shows_the_place() -> None:
 def test_a_few_names_stand_for_many() -> None:
     assert names(["a", "b"]) == "'a', 'b'"
     assert names(list("abcdefg")) == "'a', 'b', 'c', 'd', 'e' and 2 more"
+
+
+def test_a_word_for_one_left_out_is_not_sought_where_nothing_has_it() -> None:
+    texts = ["The wifi code", "Things to buy", "Tape"]
+    known = wanted("the wifi thing").known_in(texts)
+    assert [text for text in texts if known and not known.missing_in(text)] == ["The wifi code"]
+    assert not wanted("thing").known_in(texts)
+    assert not wanted("wifi").known_in(texts)  # nothing less to look for
+    assert not wanted("radio thing").known_in(texts)
+    assert Query("the tape thing").matches_loosely("ring about the tape")
+    assert not Query("the tape thing").matches("ring about the tape")
+    assert not Query("the thing").matches_loosely("ring about the tape")

@@ -39,3 +39,17 @@ def test_else_it_is_the_only_one_there_is() -> None:
     assert on_its_list(said, [], FIXED_NOW, ["shopping", "camping"]) == said
     assert on_its_list(said, [_used("camping")], late, ["shopping", "camping"]) == said
     assert on_its_list("take eggs off", [], FIXED_NOW, ["shopping"]) == "take eggs off"
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        ("show the parish to do list", 'show the "parish to do" list'),
+        ("what's on the list", "what's on the list"),
+        ("show the camping list", "show the camping list"),
+        ("remind me of the parish to do", "remind me of the parish to do"),
+        ('show the "parish to do" list', 'show the "parish to do" list'),
+    ],
+)
+def test_a_name_that_reads_as_more_is_marked(said: str, read: str) -> None:
+    assert on_its_list(said, [], FIXED_NOW, ["camping", "parish to do"]) == read

@@ -236,6 +236,7 @@ VALUES: list[tuple[str, list[tuple[str, str, dict[str, object]]]]] = [
     ("a pint of milk", []),
     ("email the contract.docx to ben.okoro@firma.de", [("file", "contract.docx", {"path": "contract.docx"}), ("email", "ben.okoro@firma.de", {"email": "ben.okoro@firma.de"})]),
     ("write (ben@x.org), please", [("email", "ben@x.org", {"email": "ben@x.org"})]),
+    ("text jose that I'm late", [("person", "jose", {"name": "José Álvarez"})]),
     ("text Annie that I'm late", [("person", "Annie", {"name": "Anna Schmidt"})]),
     ("Ask Anna Weber for her address", [("person", "Anna Weber", {"name": "Anna Weber"})]),
     ("who is anna", [("person", "anna", {"name": "anna", "candidates": ["Anna Schmidt", "Anna Weber"]})]),

@@ -380,3 +380,14 @@ def test_a_question_for_an_amount_sets_no_timer() -> None:
     assert refused_deed(Request("what is 8 hours at 30", FIXED_NOW), timer, TOOLS, "recall") is not None
     assert refused_deed(Request("what about a timer for 8 minutes", FIXED_NOW), timer, TOOLS, "recall") is None
     assert refused_deed(Request("8 minutes please", FIXED_NOW), timer, TOOLS, "recall") is None
+
+
+def test_what_is_put_in_a_found_stretch_does_not_end_with_what_was_searched() -> None:
+    window: dict[str, Argument] = {"start": "2026-11-24T12:00:00+01:00", "end": "2026-11-24T18:00:00+01:00"}
+    look = Step("find_free_time", {**window, "length": "PT1H"})
+    start = Ref(0, ("0", "start"))
+    put: dict[str, Argument] = {"title": "massage", "start": start, "length": "PT1H"}
+    found = mended("find a free hour and put massage in it", look, Step("add_event", {**put, "end": window["end"]}))
+    assert found[1] == ("add_event", put)
+    own: dict[str, Argument] = {"title": "massage", "start": start, "end": Ref(0, ("0", "end"))}  # the whole of it
+    assert mended("put massage in my free time", look, Step("add_event", own))[1] == ("add_event", own)

@@ -9,6 +9,8 @@ from hearth.planning.dialogue.other_readings import (
     named_share,
     other_queries,
     takes_away,
+    ticked_on_list,
+    ticked_thing,
     with_named_file,
 )
 from hearth.registry import load_tools
@@ -105,3 +107,40 @@ def test_a_document_is_sent_instead_of_its_name() -> None:
 )
 def test_what_is_no_name_of_a_thing_stays(said: str, plan: Plan | Refusal) -> None:
     assert with_named_file(Request(said, FIXED_NOW), plan, MAILING) is None
+
+
+def _tick(query: str) -> Plan:
+    done = Step("complete_reminder", {"reminder": Ref(0, ("id",))})
+    return Plan((Step("find_reminders", {"query": query}), done), confidence=0.9, planner="recall")
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "thing"),
+    [
+        ("tick off pitta bread", _tick("pitta bread"), "pitta bread"),
+        ("tick the oats off", NOTHING, "oats"),
+        ("please cross off the washing powder.", NOTHING, "washing powder"),
+        ("tick off the pitta bread reminder", _tick("pitta bread"), ""),
+        ("tick oats off the shopping list", NOTHING, ""),
+        ("tick it off", NOTHING, ""),
+        ("take the oats", NOTHING, ""),
+        ("cancel the kiln firing", _cancel("kiln firing"), ""),
+    ],
+)
+def test_what_is_ticked_off_by_its_name(text: str, found: Plan | Refusal, thing: str) -> None:
+    assert ticked_thing(text, found) == thing
+
+
+def test_what_is_no_reminder_is_ticked_on_its_list() -> None:
+    tools = load_tools(None).specs
+    found = _tick("oats")
+    plan = ticked_on_list("oats", ["shopping"], False, found, tools)
+    assert isinstance(plan, Plan)
+    assert [(step.tool, step.arguments) for step in plan.steps] == [
+        ("remove_from_list", {"list": "shopping", "items": ["oats"]})
+    ]
+    both = ticked_on_list("oats", ["shopping"], True, found, tools)
+    assert isinstance(both, Refusal)
+    assert both.kind == "needs"
+    assert ticked_on_list("oats", [], False, found, tools) is None
+    assert ticked_on_list("oats", ["shopping", "party"], False, found, tools) is None

@@ -397,3 +397,29 @@ def test_a_list_is_found_in_the_singular(call: CallContext) -> None:
 def test_what_closes_a_heading_is_no_part_of_the_title(heading: str, title: str) -> None:
     call = make_call(workspace=InMemoryWorkspace({"notes/n.md": f"{heading}\n\nboiler\n".encode()}, now=FIXED_NOW))
     assert [one.title for one in find_notes(call, "boiler")] == [title]
+
+
+PARTLY = {
+    "notes/p1.md": "# Parish to do\n\n- [ ] agenda\n",
+    "notes/shopping.md": "- [ ] oats\n",
+    "notes/walk shopping.md": "# Walk shopping\n\n- [ ] boots\n",
+}
+
+
+def test_a_list_is_known_by_a_part_of_its_name() -> None:
+    call = make_call(workspace=InMemoryWorkspace(dict(PARTLY)))
+    assert read_list("the parish list", call=call).name == "parish to do"
+    assert read_list("shopping", call=call).items == ["oats"]  # what is called just so goes first
+    assert remove_from_list("parish", ["agenda"], call=call).items == []
+    with pytest.raises(NotFound, match="no list 'parish council'"):
+        read_list("parish council", call=call)
+    call = make_call(workspace=InMemoryWorkspace({**PARTLY, "notes/p2.md": "# Parish walk\n\n- [ ] map\n"}))
+    with pytest.raises(Ambiguous, match=r"2 lists fit 'parish': (parish to do|parish walk); .*; say which one"):
+        read_list("parish", call=call)
+
+
+def test_what_is_added_starts_a_list_unless_one_begins_so() -> None:
+    call = make_call(workspace=InMemoryWorkspace(dict(PARTLY)))
+    assert add_to_list("parish", ["minutes"], call=call).name == "parish to do"
+    assert add_to_list("walk", ["map"], call=call).name == "walk shopping"
+    assert add_to_list("to do", ["map"], call=call).name == "to do"

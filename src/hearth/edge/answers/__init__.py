@@ -3,5 +3,5 @@
 In: a question, the owner's facts and calendar. Out: one answer with its sources; what left the device.
 Here: `ask_cloud` (the tool: takes out what must not leave; filters, ranks and joins what comes back), `food_ontology`
 (what foods hold, for allergies and diets).
-Not here: when a question goes to the cloud at all (`planning.dialogue.fallbacks`); masking (`guard.deidentify`).
+Not here: when a question goes to the cloud at all (`planning.dialogue`); masking (`guard.deidentify`).
 """

@@ -1,11 +1,13 @@
-"""Finds what is asked for beside a request and is planned after it: a reminder of a new event, copies of a mail.
+"""Finds what is asked for beside a request and is planned after it: a reminder of a new event, others who get a mail.
 
 "Put lunch with Anna on Friday at one, remind me 30 minutes before" is the event, and a reminder that follows it: of
 what is said to be done then ("remind me the day before to bake a cake"), else of the event. "Email Pieter that the
-heating is off and cc Noor" is the mail, and whom it goes to as well.
+heating is off and cc Noor" is the mail, and whom it goes to as well. "Email Pieter, Noor and Ana that the heating is
+off" is the mail to the first, which goes to the others, too.
 
-Covered: both at the end of a request; known people. Not covered: the reminder said first; an address after "cc", which
-is read with the rest; people who are not known: their words stay.
+Covered: both at the end of a request; several people right behind the verb; known people. Not covered: the reminder
+said first; an address after "cc", which is read with the rest; people who are not known: after "cc" their words stay,
+in a row with others they are looked up, and said not to be there.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from dataclasses import dataclass
 
 from hearth import patterns as re
 from hearth.formats.tool_signature import parse_duration
+from hearth.language.acts.clauses import VERBS
 from hearth.language.reading import Utterance
 
 _SAYS = re.compile(
@@ -89,6 +92,8 @@ _COPY = re.compile(
     re.IGNORECASE,
 )
 _JOINT = re.compile(r"\s*,?\s*(?:and\s+|&\s*)?", re.IGNORECASE)
+_OF_WHERE = re.compile(r"\s+(?:at|from|of|in)\s+(?:the\s+|my\s+|our\s+)?\w[\w'’&-]*(?:\s+\w[\w'’&-]*)?", re.IGNORECASE)
+"""Says of somebody where they are: "Noor at the gym"."""
 _MOST_COPIED = 6
 
 
@@ -114,6 +119,60 @@ def copied_in(said: Utterance) -> Copied | None:
         if slot.kind != "person" or (place < slot.start and _JOINT.fullmatch(who, place, slot.start) is None):
             return None
         place = slot.end
-    if not names or len(names) > _MOST_COPIED or who[place:].strip():
+    if not names or len(names) > _MOST_COPIED or (who[place:].strip() and not _OF_WHERE.fullmatch(who, place)):
         return None
     return Copied(said.text[: match.start()], tuple(names))
+
+
+_MAIL_TO = re.compile(
+    r"\s*(?:(?:please|pls|can\s+you|could\s+you|ok|okay|and|now)[\s,]+)*(?:e-?mail|mail|message|msg|tell|ask|let"
+    r"|write\s+to|(?:send|draft|write)\s+(?:an?\s+)?(?:e-?mail|mail|message|note)\s+to)\s+",
+    re.IGNORECASE,
+)
+_SAYS_WHAT = re.compile(
+    r"[\s,]+(?=(?:that|saying|about|asking|to|know|if|whether|when|what|who|how|why|where|the|an?)\b"
+    r"|and\s+(?:ask|tell|say|let|check|see|remind|invite)\b)|\s*(?=:)",
+    re.IGNORECASE,
+)
+_HEAD = re.compile(r"(?:all|both|each|every\w*)\b[^,:;]{0,60}[,:]\s*", re.IGNORECASE)
+_IN_A_ROW = re.compile(r"\s*,\s*(?:(?:and|plus)\s+|&\s*)?|\s+(?:and|plus)\s+|\s*&\s*", re.IGNORECASE)
+_ARTICLE = re.compile(r"(?:the|an?)\b", re.IGNORECASE)
+_ONE_WORD = re.compile(r"[^\W\d_][\w'’-]+")
+
+
+def several_told(said: Utterance) -> Copied | None:
+    """Return the mail to the first of several people in a row, and the others; None where no two are named so."""
+    text = said.text
+    verb = _MAIL_TO.match(text) if len(text) <= _LONGEST else None
+    if verb is None:
+        return None
+    head = _HEAD.match(text, verb.end())
+    first = head.end() if head is not None else verb.end()
+    end = _SAYS_WHAT.search(text, first)
+    if end is None:
+        return None
+    is_clear = _ARTICLE.match(text, end.end()) is None  # "and book the court" names nobody
+    names: list[str] = []
+    shown = ""
+    for piece in _IN_A_ROW.split(text[first : end.start()]):
+        known = _people_in(piece, said)
+        if not known and (not is_clear or not _ONE_WORD.fullmatch(piece) or piece.lower() in VERBS):
+            return None
+        shown = shown or (known[0][1] if known else piece)
+        names += [name for name, _ in known] or [piece]
+    if not 1 < len(names) <= _MOST_COPIED or not any(_people_in(name, said) for name in names):
+        return None
+    joint = "" if text[end.end() :].startswith(":") else " "
+    return Copied(f"{text[: verb.end()]}{shown}{joint}{text[end.end() :]}", tuple(names[1:]))
+
+
+def _people_in(piece: str, said: Utterance) -> list[tuple[str, str]]:
+    """Return the known people of whom alone a piece is made, with the words for each; none where it says more."""
+    who = f"tell {piece}"
+    place, found = len("tell "), []
+    for slot in said.saying(who).slots:
+        if slot.kind != "person" or who[place : slot.start].strip():
+            return []
+        found.append((str(slot.views["name"]), slot.text))
+        place = slot.end
+    return [] if who[place:].strip() else found

@@ -763,6 +763,10 @@ def _shown(last: Episode, tools: Mapping[str, ToolSpec]) -> tuple[list[Mapping[s
     return None
 
 
+_POLITELY = (
+    r"\s*(?:(?:please|pls|ok|okay|yes|yep|good|great|perfect|fine|and|now|then|so|just|can\s+you|could\s+you|you\s+can)"
+    r"[\s,.!]+)*"
+)
 _LOOKS_AT = re.compile(
     r"\s*(?:(?:what|who|whom|whose|where|when|which|how|is|are|was|does|do)\b.*"
     r"|(?:(?:show|tell|give|read|open)(?:\s+me)?(?:\s+(?:about|more\s+(?:about|of)))?\s+)?the\s+(?:event|reminder|note|contact))"
@@ -792,6 +796,28 @@ def shown_again(request: Request, found: Plan | Refusal, tools: Mapping[str, Too
 
 
 _FOUND_BY_ID = frozenset({"EventId", "ReminderId", "NoteId", "ContactId"})
+
+
+_DONE_TO_IT = re.compile(
+    rf"{_POLITELY}(?P<verb>[a-z]+)\s+the\s+(?P<noun>[a-z]+)(?:\s+(?:off|out|now|then|please|as\s+(?:it\s+)?is))*\s*[.!?]*\s*",
+    re.IGNORECASE,
+)
+
+
+def done_to_record(request: Request, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Plan what is said to be done to the record that was picked, where nothing was found for it: "send it" after a
+    draft. None where no tool of that verb takes such a record and no more."""
+    said = _DONE_TO_IT.fullmatch(request.text)
+    if said is None or isinstance(found, Plan) or found.kind != "out_of_scope":
+        return None
+    for record in request.records:
+        for name, spec in tools.items() if record.words.lower() == f"the {said['noun'].lower()}" else ():
+            needed = [one for one in spec.parameters if one.is_required]
+            takes_it = [one.type for one in needed] == [record.kind]
+            if takes_it and spec.effect != "none" and name.partition("_")[0] == said["verb"].lower():
+                step = Step(name, {needed[0].name: record.id}, text=request.text)
+                return Plan((step,), confidence=1.0, planner="memory")
+    return None
 
 
 def with_records(plan: Plan, records: Sequence[Record], tools: Mapping[str, ToolSpec]) -> Plan:

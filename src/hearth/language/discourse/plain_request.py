@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from hearth import patterns as re
+from hearth.language.discourse.question_answers import list_said, with_list_named
 from hearth.language.temporal.time_words import WEEKDAYS
 from hearth.language.text.tokens import NUMBER_WORDS, listed, spoken_number, tokens
 from hearth.types import Episode
@@ -202,14 +203,25 @@ def on_its_list(text: str, recent: Sequence[Episode], now: dt.datetime, names: S
         recent: What was asked before, newest first.
         names: The lists that are there.
     """
+    text = _with_names_whole(text, names)
     talked = _list_used(recent, now)
     name = talked or (names[0] if len(names) == 1 else "")
     if not name or len(text) > _LONGEST_ABOUT_LISTS:
         return text
     if (said := _THE_LIST.search(text)) is not None:
-        return f"{text[: said.start()]}the {name} list{text[said.end() :]}"
+        return f"{text[: said.start()]}the {list_said(name)} list{text[said.end() :]}"
     off = _OFF.fullmatch(text) if talked else None
-    return text if off is None else f"take {off['what']} off the {name} list"
+    return text if off is None else f"take {off['what']} off the {list_said(name)} list"
+
+
+def _with_names_whole(text: str, names: Sequence[str]) -> str:
+    """Return the text with the names of lists marked that read as more than a name: "the council to do list"."""
+    for name in names if len(text) <= _LONGEST_ABOUT_LISTS else ():
+        said = list_said(name)
+        place = re.search(rf"(?<![\w\"]){re.escape(name)}(?=\s+list\b)", text, re.IGNORECASE) if said != name else None
+        if place is not None:
+            text = f"{text[: place.start()]}{said}{text[place.end() :]}"
+    return text
 
 
 def _list_used(recent: Sequence[Episode], now: dt.datetime) -> str:
@@ -286,9 +298,9 @@ _ORDER = (
     r"(?:so\s+|and\s+)?(?:(?:you|we)\s+can\s+|(?:would|could|can|will)\s+you\s+|please\s+|just\s+|pls\s+)*"
     r"(?P<order>(?P<verb>add|block|bin|cancel|change|check|clear|complete|cross|delete|drop|knock|lock|lower|mark|move|"
     r"mute|note|put|raise|remove|scrap|scratch|send|set|shut|snooze|strike|switch|take|tick|turn|write)\s+"
-    r"(?P<it>it|that\s+one|this\s+one|that|this|them|those)\b(?P<rest>[^.;!?]*))[.!?]*\s*"
+    r"(?P<it>it|that\s+one|this\s+one|that|this|them|those|['’]?em)\b(?P<rest>[^.;!?]*))[.!?]*\s*"
 )
-_ABOUT = re.compile(rf"(?P<remark>[^?]{{3,120}}?)\s*(?:[.;!,]|\s-)\s*{_ORDER}", re.IGNORECASE)
+_ABOUT = re.compile(rf"(?P<remark>[^?]{{3,120}}?)\s*(?:[.;!,]|\s-|\s(?=so\s))\s*{_ORDER}", re.IGNORECASE)
 _DONE = listed(
     "got bought ordered done paid posted finished sent called fetched returned eaten used made collected booked read "
     "picked cleaned fixed washed watered cancelled had found taken"
@@ -305,6 +317,34 @@ _OF_STATE = re.compile(
 _NONE_OF = re.compile(r"no\s+(?P<thing>[^,]+)(?:,.*)?", re.IGNORECASE)
 _ALONE = re.compile(r"(?P<thing>[\w'’ -]{3,40})\.\s*(?:\w+)?", re.IGNORECASE)
 _NOBODY = frozenset(listed("it this that there he she they i we you what who all everything"))
+
+
+_OF_PERSON = re.compile(
+    r"\s*(?:(?:so|ok|okay|oh|hey|hi|fyi)\b,?\s+)*(?P<who>(?!(?:it|this|that|there|he|she|they|i|we|you|what|who|when|where|"
+    r"how|why|if|is|are|can|could|would|will|do|does|the|a|an|my|our)\b)[^\W\d_][\w-]*(?:\s+[^\W\d_][\w-]*){0,2}?)"
+    r"(?:['’]s|\s+(?:can['’]?t|cannot|can|could|won['’]?t|wants|needs|has|isn['’]?t|is|would|asked|prefers|said|says))\b"
+    r"[^?]{1,120}?\s*(?:[.;!,]|\s-)\s*"
+    r"(?P<order>(?:(?:so|and|please|just|can\s+you|could\s+you|you\s+can)\s+)*"
+    r"(?:move|shift|push|bump|reschedule|swap|postpone|slide)\s+)"
+    r"(?P<pronoun>her|him|his|them|their)\b(?P<rest>[^;?]*)",
+    re.IGNORECASE,
+)
+"""An order for the time of whoever the remark before it is about: "Ida can't do Tuesday, move her to Friday"."""
+_NO_THING = re.compile(
+    r"\s*(?:\Z|[.,!]|(?:to|from|by|on|at|back|forward|out|in|up|into|until|till|over|for|earlier|later|a|an|the|\d\S*)\b)",
+    re.IGNORECASE,
+)
+"""What follows "her" where no thing of hers does."""
+
+
+def with_person_named(text: str) -> str:
+    """Return the order with the name of whom the remark before it is about; the text where there is none."""
+    found = _OF_PERSON.fullmatch(text)
+    if found is None:
+        return text
+    is_owned = found["pronoun"].lower() in ("his", "their", "her") and not _NO_THING.match(found["rest"])
+    owner = f"{found['who']}'s" if is_owned else found["who"]
+    return f"{found['order']}{owner}{found['rest']}".strip()
 
 
 def with_its_topic(text: str) -> str:
@@ -428,18 +468,18 @@ _OWNED_PLURAL = re.compile(
     r"\b(birthday|number|email|address|postcode)s\s+(?=(?:now\s+)?(?:\d|\+|the\s+\d))", re.IGNORECASE
 )
 _BIRTHDAY = re.compile(r"\bb-?day(?P<plural>['’]?s)?\b", re.IGNORECASE)
-_NEW_LIST = re.compile(
-    r"\s*(?:please\s+)?(?:(?:start|make|create|begin|open|set\s+up)\s+(?:me\s+)?(?:a|an|another)\s+(?:new\s+)?|(?:a\s+)?new\s+)list\s+"
-    r"(?:called|named|titled)?\s*(?P<name>(?!(?:for|of|with|to|and|on)\b)[^,.;:?]{2,40}?)\s*(?:\bwith|:)\s+(?P<items>\S.*?)"
-    r"(?:\s+(?:on|in)\s+it)?\s*[.!]*\s*",
-    re.IGNORECASE,
-)
 _IN_THE_DIARY = re.compile(
     r"(?P<order>\s*(?:(?:please|can\s+you|could\s+you)\s+)*(?:put|pop|stick|add|write|enter|note|jot)(?:\s+down)?\s+"
     r"(?:in|into|on|to)\s+(?:my|the|our)\s+(?:diary|calendar))(?!\s*(?:[:,;.?!]|$|(?:that|for|on|at|and|app)\b))",
     re.IGNORECASE,
 )
 """Where something goes, said before what it is: "put in the diary chess with Ida"."""
+_TICKED_ON = re.compile(
+    r"(?P<order>\s*(?:(?:please|can\s+you|could\s+you|you\s+can)\s+)*(?:tick|cross|check)\s+)(?:off\s+)?(?!off\b)"
+    r"(?P<what>(?:(?!\b(?:off|to|onto|and|add|put)\b)[^.;:!?])+?)(?:\s+off)?\s+(?:on|in)(?=\s+(?:the|my|our)\s+(?:[^\s,.;:!?]+\s+){0,6}list\s*[.!]*\s*\Z)",
+    re.IGNORECASE,
+)
+"""What is ticked where it stands: "tick the milk on the shopping list"."""
 _MEALTIME = re.compile(r"\b(lunch|dinner|tea)\s+time\b", re.IGNORECASE)
 
 
@@ -455,15 +495,10 @@ def without_first_try(text: str) -> str:
     return text[found.end() :] if found is not None else text
 
 
-def with_list_named(text: str) -> str:
-    """Return a new list as what is put on it: "start a list called beach with towels on it" adds towels to a list."""
-    found = _NEW_LIST.fullmatch(text)
-    return text if found is None else f"add {found['items']} to the {found['name']} list"
-
-
 def as_written(text: str) -> str:
     """Return what is typed short or without its mark as it is meant: "her birthdays 3 June", "monday dinner time"."""
     text = _IN_THE_DIARY.sub(r"\g<order>:", text, count=1) if _IN_THE_DIARY.match(text) else text
+    text = _TICKED_ON.sub(r"\g<order>\g<what> off", text, count=1) if _TICKED_ON.match(text) else text
     text = _BIRTHDAY.sub(lambda found: f"birthday{found['plural'] or ''}", text)
     return _MEALTIME.sub(r"\1time", _OWNED_PLURAL.sub(r"\1 is ", text))
 
@@ -473,5 +508,7 @@ def plainly(text: str) -> str:
     text = _RUN_OF_BLANKS.sub(" ", text)
     if len(text) > _LONGEST:
         return text
-    said = without_remarks(with_its_topic(without_repairs(without_first_try(with_list_named(as_written(text))))))
+    said = without_remarks(
+        as_written(with_person_named(with_its_topic(without_repairs(without_first_try(with_list_named(text))))))
+    )
     return with_its_level(with_verb(without_gaps(said)))

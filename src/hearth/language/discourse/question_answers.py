@@ -36,18 +36,26 @@ _FILLERS = frozenset(
 )
 _MOST_WORDS = 8
 _CHOICES = re.compile(r": (?P<names>.+); say\b", re.DOTALL)
+_THERE = re.compile(r"; there are (?P<names>['\"].+)", re.DOTALL)
+"""Ends an error that names nothing which is there with what is: "no list 'boat'; there are 'band', 'shopping'"."""
+_QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 
 
 def chosen(text: str, asked: Episode, now: dt.datetime, tools: Mapping[str, ToolSpec]) -> Record | None:
     """Return the thing that `text` picks, of those that the last request was asked about; None where it picks none
     alone. It goes beside the request, never into its text: what a card, a file or a device is called is no word of the
     owner's, to be planned, remembered or learnt from."""
-    failed = next((result for result in asked.results if result.error_kind == "Ambiguous"), None)
-    is_asked = asked.answer.status == "needs" and dt.timedelta() <= now - asked.request.now <= WITHIN
-    if not is_asked or failed is None or asked.plan is None:
+    failed = next((one for one in asked.results if one.error_kind == "Ambiguous" or _THERE.search(one.error)), None)
+    if failed is None or asked.plan is None or not dt.timedelta() <= now - asked.request.now <= WITHIN:
         return None
-    found = _CHOICES.search(failed.error)
-    if found is not None and len(names := found["names"].split("; ")) > 1:
+    names: list[str] = []
+    if (there := _THERE.search(failed.error)) is not None:
+        names = [one or other for one, other in _QUOTED.findall(there["names"])]
+    elif asked.answer.status != "needs":
+        return None
+    elif (found := _CHOICES.search(failed.error)) is not None:
+        names = found["names"].split("; ")
+    if len(names) > 1:
         place = _picked(text, names)
         called, kind = _called(asked.plan, failed, asked.request.text, tools)
         return Record(kind, names[place].partition(" (")[0], called) if place is not None and called else None
@@ -114,6 +122,7 @@ def _picked(text: str, choices: Sequence[str]) -> int | None:
 _TIMES = frozenset(listed("at start end date length due when until"))
 _LENGTHS = frozenset(listed("length"))
 _ITEMS = frozenset({"items"})
+_LIST = frozenset({"list"})
 _PEOPLE = frozenset(listed("to name attendees person sender"))
 _DEEDS = frozenset({"add_reminder.text"})
 """What is to be done by a person, so that the answer begins like a request."""
@@ -199,6 +208,8 @@ def answered(utterance: Utterance, asked: Episode) -> str:
         return _with_person(before, said, has_cue=slots[0].cue != "")
     if names & _TIMES and (time := _time_said(utterance.saying(said), names)):
         return f"{before} {time}"
+    if names == _LIST:
+        return _with_list(before, said, {name.partition(".")[0] for name in refusal.missing})
     if names & _ITEMS and (verb := re.match(r"(?:please\s+)?(?:add|put)\b", before, re.IGNORECASE)) is not None:
         return f"{verb[0]} {said}{before[verb.end() :]}"
     if names & _TEXTS:
@@ -212,6 +223,62 @@ def _with_person(before: str, said: str, *, has_cue: bool) -> str:
     if (told := _TOLD.match(before)) is not None:
         return f"{before[: told.start('who')]}{said}{before[told.end('who') :]}"
     return f"{before} {'' if has_cue else 'to '}{said}"
+
+
+_OF_A_LIST = re.compile(r"\b(?:a|an|the|my|our|that|this|another)\s+(?:new\s+)?list\b", re.IGNORECASE)
+_AROUND_A_LIST = re.compile(
+    r"^(?:(?:on|to|from|off|in|for|the|my|our|a|an|new|one|list|called|named|call|it|please)\s+)+"
+    r"|\s+(?:list|one|please)$",
+    re.IGNORECASE,
+)
+_LONGEST_LIST_NAME = 5
+_TO_A_LIST = {"add_to_list": "to", "remove_from_list": "off"}
+
+
+def _with_list(before: str, said: str, tools: Set[str]) -> str:
+    """Return the request with the list that was answered, be it there or to be started."""
+    name = _AROUND_A_LIST.sub("", _AROUND_A_LIST.sub("", said.strip(" ,\"'“”"))).strip()
+    if not 0 < len(name.split()) <= _LONGEST_LIST_NAME or re.search(r"[,;:?]", name):
+        return ""
+    called = f"the {list_said(name)} list"
+    made = with_list_named(before, name)
+    if made != before:
+        return made
+    if tools <= {"read_list"}:
+        return f"what's on {called}"
+    if (some := _OF_A_LIST.search(before)) is not None:
+        return f"{before[: some.start()]}{called}{before[some.end() :]}"
+    joints = [joint for tool, joint in _TO_A_LIST.items() if tool in tools]
+    return f"{before} {joints[0]} {called}" if len(joints) == 1 else ""
+
+
+# ── What a list is called ─────────────────────────────────────────────────────────────────────────────
+
+_NEW_LIST = re.compile(
+    r"\s*(?:please\s+)?(?:(?:start|make|create|begin|open|set\s+up)\s+(?:me\s+)?(?:a|an|another)\s+(?:new\s+)?|(?:a\s+)?new\s+)list\b"
+    r"(?:\s+(?:(?:called|named|titled)\s+)?(?P<name>(?:for\s+(?!(?:me|us|you|him|her|them|it)\b)(?:(?:the|my|our)\s+)?)?"
+    r"(?!(?:for|of|with|to|and|on)\b)[^,.;:?]{2,40}?))?\s*(?:\bwith|:)\s+(?P<items>\S.*?)(?:\s+(?:on|in)\s+it)?\s*[.!]*\s*",
+    re.IGNORECASE,
+)
+_FOR = re.compile(r"for\s+(?:(?:the|my|our)\s+)?", re.IGNORECASE)
+_SAYS_MORE = re.compile(r"\b(?:to|do|for|of|and|or|with|on|in|at|by|off|from)\b", re.IGNORECASE)
+"""Words that say something of their own, unless they stand in a name."""
+
+
+def list_said(name: str) -> str:
+    """Return the name of a list as it is said in a request: in quotes where its words would be read by themselves."""
+    return f'"{name}"' if " " in name and _SAYS_MORE.search(name) and '"' not in name else name
+
+
+def with_list_named(text: str, name: str = "") -> str:
+    """Return a new list as what is put on it: "start a list called beach with towels on it" adds towels to a list.
+
+    Args:
+        name: What it is called where the text does not say so.
+    """
+    found = _NEW_LIST.fullmatch(text)
+    called = _FOR.sub("", found["name"], count=1) if found is not None and found["name"] else name
+    return text if found is None or not called else f"add {found['items']} to the {list_said(called)} list"
 
 
 def _is_whole(said: str, slots: Sequence[Slot]) -> bool:

@@ -120,6 +120,14 @@ _RETIME = re.compile(
     r"(?:\s+(?:back|forward|up|out))?\s+(?:to|until|till)\s+(?P<clock>\S.{0,40}?)(?:\s*,?\s*(?:please|pls|instead))*\s*[.!?]*\s*",
     re.IGNORECASE,
 )
+_INSTEAD_OF = re.compile(
+    r"\s*,?\s+(?:instead\s+of|rather\s+than)\s+(?:at\s+)?(?:"
+    r"\d\S{0,7}(?:\s*[ap]m)?|noon|midnight|(?:half|quarter)(?:\s+(?:past|to))?\s+\w+|"
+    rf"(?:{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})(?:\s+(?:thirty|fifteen))?"
+    r")(?=\s*(?:please|pls)?\s*[.!]*\s*$)",
+    re.IGNORECASE,
+)
+"""Ends a move with the time that the thing has now: "to 8 instead of half 8"."""
 _STATED = re.compile(
     r"\s*(?:(?:so|ok|okay|hey|hi|fyi|the|my|our)\b,?\s+)*"
     r"(?!(?:what|when|where|who|which|how|why|is|are|was|has|have|had|did|does|do|can|could|if|i|we|you|he|she|they|it)\b)"
@@ -194,6 +202,13 @@ class NamedAnchor:
         return f"{self.before}{'to' if self.moves else 'on'} {at.day} {at:%B %Y}{clock}{about}{self.after}"
 
 
+_WHEN_AND = re.compile(
+    r"\bwhen(?:['’]?s)?\s+(?:(?:is|are)\s+)?(?:my\s+|the\s+|our\s+)?(?P<words>\S.{0,79}?)(?:['’]s|\s+(?:is|are|starts?|begins?))?(?:\s+on)?\s*[?,;.]*\s*\b(?:and|then)\s+"
+    rf"\S.*?\b(?P<when>{_LENGTH}\s+(?:ahead(?:\s+of\s+(?:it|that|then))?|in\s+advance|(?:before(?:hand)?|b4)(?:\s+(?:it|that|then))?))"
+    r"(?=\s*(?:$|[.,;!?]|(?:to|about|that\s+i)\b))",
+    re.IGNORECASE,
+)
+"""Asks when something is, and has something done a length ahead of it, without naming it again."""
 _WEEK_AFTER = re.compile(
     r"(?<=\S)(?:\s+(?:back|off|out))?\s+(?:to|till|until)\s+the\s+(?:week\s+after(?:\s+that)?|following\s+week)"
     r"(?:,?\s+(?:but\s+)?(?:at\s+)?(?:the\s+)?same\s+(?:day|time)(?:\s+and\s+(?:day|time))?)?(?=\s*(?:please|pls)?\s*[.!?]*\s*$)",
@@ -203,6 +218,9 @@ _WEEK_AFTER = re.compile(
 
 def named_anchor(utterance: Utterance) -> NamedAnchor | None:
     """Return the thing that a time counts from; None where it counts from none, or the direction is open."""
+    old = _INSTEAD_OF.search(utterance.text)
+    if old is not None and _RETIME.fullmatch(bare := utterance.text[: old.start()]):
+        return named_anchor(utterance.saying(bare)) or NamedAnchor("", order=bare)
     text = _WEEK_AFTER.sub(" back by a week", utterance.text)  # "move the dentist to the week after, same time"
     if (match := _SHIFT.fullmatch(text)) is not None:
         return _shifted(match, utterance)
@@ -210,6 +228,8 @@ def named_anchor(utterance: Utterance) -> NamedAnchor | None:
         return _retimed(match, utterance)
     if (match := _NOT_AT.fullmatch(text)) is not None and (found := _retimed(match, utterance)) is not None:
         return replace(found, order=f"move the {match['words']} to {match['clock']}")
+    if (asked := _WHEN_AND.search(text)) is not None and (length := _length_of(asked["length"], utterance)) is not None:
+        return NamedAnchor(asked["words"], -length, before=text[: asked.start("when")], after=text[asked.end() :])
     match = _NAMED.search(text)
     if match is None or match["words"].lower() in ("that", "it", "then") or _is_time(match["words"], utterance):
         return None

@@ -32,6 +32,8 @@ _SMALL_OF_TEXTS = _SMALL | {"its", "all", "regarding"}
 _GENERIC = frozenset(
     re.findall(r"\w+", "appointment event meeting entry calendar reminder task date session contact person")
 )
+_FILLERS = frozenset(re.findall(r"\w+", "thing one stuff item entry bit"))
+"""Stems that people put in the place of a word which they leave out: "the tape thing"."""
 _SPECIAL = str.maketrans({"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"})
 
 
@@ -73,7 +75,7 @@ class Query:
     def __init__(self, text: str) -> None:
         found = stems(text)
         self.words = found - _SMALL_OF_TITLES or found
-        self.specific = self.words - _GENERIC
+        self.specific = self.words - _GENERIC - _FILLERS
         """Words of the query without such as `appointment`, which people say but do not write in a title."""
 
     def matches(self, text: str) -> bool:
@@ -160,14 +162,17 @@ class Wanted:
     def known_in(self, texts: Iterable[str]) -> Wanted:
         """Return the words that occur in some of the texts, where these are at least two thirds of all, else nothing.
 
-        A word that no text has cannot tell which one is meant: "that newsletter of the garden club".
+        A word that no text has cannot tell which one is meant: "that newsletter of the garden club". One that stands
+        for a word left out, as in "the wifi thing", tells nothing beside another.
         """
-        left = list(self.patterns)
+        telling = [p for p in self.patterns if p not in _filling()]
+        left = list(telling)
         for text in texts:
             plain = fold(text)
             left = [p for p in left if not p.search(plain)]
-        kept = tuple(p for p in self.patterns if p not in left)
-        return Wanted(kept if 0 < 3 * len(left) <= len(self.patterns) else ())
+        kept = tuple(p for p in telling if p not in left)
+        is_less = len(kept) < len(self.patterns)
+        return Wanted(kept if is_less and 3 * len(left) <= len(telling) else ())
 
     def count_in(self, text: str) -> int:
         """Count how often the words occur, at most ten times each."""
@@ -212,6 +217,11 @@ def _pattern(word: str) -> re.Pattern[str]:
         return re.compile(rf"(?<!\w){re.escape(word[:-1])}(?:y|ies)")
     ending = "" if len(word) >= 4 else r"(?:['’]?s|es)?(?!\w)"
     return re.compile(rf"(?<![^\W_]){re.escape(word)}{ending}")
+
+
+@functools.cache
+def _filling() -> frozenset[re.Pattern[str]]:
+    return frozenset(map(_pattern, _FILLERS))
 
 
 def excerpt(text: str, words: Wanted, n_max: int) -> str:

@@ -5,9 +5,9 @@ exception, and reading takes time linear in its length. English only: in other l
 quoted text, known names and numeric dates are still found.
 
 A name that the owner knows is found in any case, by its full form, its first name or an alias, with or without a
-possessive `'s`. A name that is also an English word ("Will", "Mark", "May") counts only with its capital inside a
-sentence, or right after a word such as "call" or "with". Not covered: unknown names without a capital, and inflected or
-misspelled names.
+possessive `'s`, and with or without its accents. A name that is also an English word ("Will", "Mark", "May") counts
+only with its capital inside a sentence, or right after a word such as "call" or "with". Not covered: unknown names
+without a capital, and inflected or misspelled names.
 
 Views by kind, all plain data:
 
@@ -42,6 +42,7 @@ from hearth.language.temporal.split_expressions import TimeSaid, begun, carried,
 from hearth.language.temporal.time_words import HOLIDAY_STARTS, MONTHS, WEEKDAYS
 from hearth.language.temporal.times import find_times
 from hearth.language.text.tokens import Clause, Slot, Token, listed, tokens
+from hearth.language.text.word_match import folded
 from hearth.language.values.identifiers import find_addresses, find_phones, find_quoted
 from hearth.language.values.numbers import find_numbers
 from hearth.types import Context, Entity, Plain
@@ -183,6 +184,8 @@ def _forms(entity: Entity, bare: tuple[str, ...]) -> dict[tuple[str, ...], bool]
         forms.setdefault(tuple(token.low for token in tokens(alias)), True)
     if entity.kind == "person" and len(bare) > 1:
         forms.setdefault(bare[:1], False)
+    for words, is_full in list(forms.items()):
+        forms.setdefault(tuple(map(folded, words)), is_full)  # "grainne" for Gráinne
     return forms
 
 

@@ -342,6 +342,12 @@ def with_lead(plan: Plan, lead: Lead, now: dt.datetime, tools: Mapping[str, Tool
         return None
 
 
+def writes_to_fewer(plan: Plan, told: Copied) -> bool:
+    """Return whether the one new mail of a plan goes to fewer people than are told."""
+    to = [step.arguments.get("to") for step in plan.steps if step.tool == _DRAFT]
+    return len(to) == 1 and isinstance(to[0], list) and len(to[0]) < 1 + len(told.names)
+
+
 def with_copied(plan: Plan, copied: Copied, tools: Mapping[str, ToolSpec]) -> Plan | None:
     """Return the plan whose one new mail goes to them, too; None where it writes none."""
     places = [k for k, step in enumerate(plan.steps) if step.tool == _DRAFT]

@@ -345,6 +345,17 @@ def _with_length(plan: Plan, said: _Said) -> Plan:
     return _with_steps(plan, steps)
 
 
+def _of_found_length(plan: Plan, said: _Said) -> Plan:
+    """Mend what begins where a stretch was found and has a length: the end of what was searched is not its end."""
+    windows = {step.arguments.get("end") for step in plan.steps if said.tools[step.tool].effect == "none"}
+    steps = list(plan.steps)
+    for k, step in enumerate(steps):
+        arguments = step.arguments
+        if isinstance(arguments.get("start"), Ref) and "length" in arguments and arguments.get("end", "") in windows:
+            steps[k] = replace(step, arguments={name: value for name, value in arguments.items() if name != "end"})
+    return _with_steps(plan, steps)
+
+
 def _stretch(start: str, slots: Sequence[Slot], spec: ToolSpec) -> dict[str, Argument]:
     """Return the arguments for the time that was said: a moment, from a moment on, or a stretch."""
     first, last = (str(slots[0].views.get(view, "")) for view in ("start", "end")) if len(slots) == 1 else ("", "")
@@ -470,6 +481,7 @@ _MENDS: tuple[_Mend, ...] = (
     _in_said_direction,
     _in_said_room,
     _with_length,
+    _of_found_length,
     _of_said_date,
     _named_mail,
     _without_frame,

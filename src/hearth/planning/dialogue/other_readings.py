@@ -120,6 +120,50 @@ def is_of_found_things(plan: Plan, found: Plan | Refusal, tools: Mapping[str, To
     return isinstance(found, Plan) and len(plan.steps) == len(found.steps) == 1 and verbs == {"set"}
 
 
+_TICK = ("find_reminders", "complete_reminder")
+_TAKE_OFF = "remove_from_list"
+_TICKED = re.compile(
+    r"\s*(?:(?:please|so|and|ok|okay|now|can\s+you|could\s+you|you\s+can)[\s,]+)*(?:tick|check|cross|strike)\s+(?P<off>off\s+)?"
+    r"(?:(?:the|my|our|that)\s+)?(?P<what>(?!(?:it|that|them|this|those|off)\b)[^,.;:?!]{1,80}?)(?(off)|\s+off)\s*[.!]*\s*",
+    re.IGNORECASE,
+)
+_SAYS_WHERE = re.compile(r"\b(?:reminders?|tasks?|lists?|alarms?)\b", re.IGNORECASE)
+
+
+def ticked_thing(text: str, found: Plan | Refusal) -> str:
+    """Return what is to be ticked off where only its name is said: as a reminder it was read, and it may stand on a
+    list. Empty where nothing is, or where the request says which it is."""
+    if _SAYS_WHERE.search(text) is not None:
+        return ""
+    if isinstance(found, Refusal):
+        said = _TICKED.fullmatch(text) if found.kind == "out_of_scope" else None
+        return said["what"].strip() if said is not None else ""
+    query = found.steps[0].arguments.get("query") if tuple(step.tool for step in found.steps) == _TICK else None
+    return query if isinstance(query, str) else ""
+
+
+def ticked_on_list(
+    thing: str, lists: Sequence[str], reminds: bool, found: Plan | Refusal, tools: Mapping[str, ToolSpec]
+) -> Plan | Refusal | None:
+    """Return the plan that takes a thing off the one list it stands on, or a question where a reminder is called so,
+    too; None where what was found stands.
+
+    Args:
+        lists: What the lists are called on which it is open.
+    """
+    if len(lists) != 1 or _TAKE_OFF not in tools:
+        return None
+    if reminds:
+        question = f"“{thing}” is a reminder and stands on the {lists[0]} list. Say “tick off the {thing} reminder”"
+        return Refusal("needs", f"{question} or “take {thing} off the {lists[0]} list”.", planner=found.planner)
+    step = Step(_TAKE_OFF, {"list": lists[0], "items": [thing]}, text=f"take {thing} off the list")
+    confidence = found.confidence if isinstance(found, Plan) else 1.0
+    try:
+        return check_plan(Plan((step,), confidence=confidence, planner=found.planner), tools)
+    except PlanError:
+        return None
+
+
 _FIND_FILES, _FILES, _MOST_WORDS = "find_files", "attachments", 6
 
 
