@@ -64,7 +64,7 @@ from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.permissions import make_private
 from hearth.planning.arguments import shipped_lessons
 from hearth.planning.deferral.cascade import Cascade, Draft, cascade_of
-from hearth.planning.dialogue.amendments.added_steps import with_copied, with_lead
+from hearth.planning.dialogue.amendments.added_steps import reminders_of_days, with_copied, with_lead
 from hearth.planning.dialogue.amendments.contradictions import refused_deed, with_state_asked, without_contradictions
 from hearth.planning.dialogue.amendments.each_of_several import with_each_day, with_each_device, with_each_time
 from hearth.planning.dialogue.amendments.told_text import said_directly, turned_to_told, without_told_filters
@@ -265,6 +265,7 @@ class Agent:
             proposal = check_plan(chosen, self.tools.specs)
         else:
             proposal = self.plan(request, self.tools.specs, reads_ahead=self.settings.planning.reads_ahead)
+            proposal = self._with_reminders(request, proposal)
         planning_ms = (time.perf_counter() - started) * 1000
         plan, refusal = (proposal, None) if isinstance(proposal, Plan) else (None, proposal)
         self.proposed = plan
@@ -466,7 +467,15 @@ class Agent:
             return when_asked()
         return with_date(plan, thing, said, answer, tools) or when_asked()
 
-    def _looked_up(self, said: Utterance, step: Step) -> StepResult | None:
+    def _with_reminders(self, request: Request, found: Plan | Refusal) -> Plan | Refusal:
+        """Let a plan that lists the events of whole days list the reminders, too, that are due then."""
+        if isinstance(found, Refusal):
+            return found
+        asked = reminders_of_days(found, request.now, self.tools.specs)
+        due = tuple(step for step in asked if (one := self._looked_up(request, step)) is not None and one.value)
+        return check_plan(replace(found, steps=(*found.steps, *due)), self.tools.specs) if due else found
+
+    def _looked_up(self, said: Request, step: Step) -> StepResult | None:
         """What one step finds that only reads; None where the owner's rules do not let it be read unasked."""
         plan = Plan((step,))
         ahead = ReadAhead.begin(self.monitor, plan, self.tools.specs, self.occasion(said, plan), self._call_context)

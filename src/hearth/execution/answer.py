@@ -48,7 +48,8 @@ def compose(
     faults = [r for r in current if r.status in ("failed", "unknown", "denied")]
     used = {ref.step for step in plan.steps for ref in step.refs()}
     achieved = [r for r in done if r.step not in used or _spec(plan, r, tools).effect != "none"]
-    lines = [_result(plan, r, tools, now) for r in achieved]
+    is_mixed = len({_spec(plan, r, tools).returns for r in achieved if isinstance(r.value, list)}) > 1
+    lines = [_result(plan, r, tools, now, is_named=is_mixed) for r in achieved]
     lines += [_fault(plan, result, done, tools, now) for result in faults]
     lines += _remarks(plan, current, achieved, tools)
     lines += _doubts(plan, [r for r in done if r.step in used], tools, now)
@@ -119,13 +120,16 @@ def _refused(refusal: Refusal) -> Answer:
     return Answer(text, "needs" if refusal.kind == "needs" else "refused")
 
 
-def _result(plan: Plan, result: StepResult, tools: Mapping[str, ToolSpec], now: dt.datetime) -> str:
+def _result(plan: Plan, result: StepResult, tools: Mapping[str, ToolSpec], now: dt.datetime, *, is_named: bool) -> str:
+    """Say what a step came to; `is_named`: things of several kinds are told, so a single one is told with its kind."""
     spec = _spec(plan, result, tools)
     if _is_told_by_notices(plan, result, tools):
         return " ".join(_sentence(notice) for notice in result.notices)
     if spec.effect == "none" and (result.value is None or result.value == []):
         return _nothing(plan.steps[result.step], tools, now)
-    return say(spec, result.value, now)
+    said = say(spec, result.value, now)
+    is_single = isinstance(result.value, list) and len(result.value) == 1
+    return f"1 {_noun(spec)}: {said}" if is_named and is_single and _noun(spec) else said
 
 
 def _is_told_by_notices(plan: Plan, result: StepResult, tools: Mapping[str, ToolSpec]) -> bool:
@@ -223,11 +227,16 @@ _DAY_WORDS = ("yesterday", "today", "tomorrow")
 
 def _plural(spec: ToolSpec) -> str:
     """Name the items of a list from its type's name: `list[FreeSlot]` holds `free slots`."""
-    found = re.fullmatch(r"list\[([A-Z]\w*)\]", spec.returns)
-    if found is None:
+    noun = _noun(spec)
+    if not noun:
         return "found"
-    noun = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", found[1]).lower()
     return f"{noun[:-1]}ies" if re.search(r"[^aeiou]y$", noun) else f"{noun}s"
+
+
+def _noun(spec: ToolSpec) -> str:
+    """Name one item of a list from its type's name; empty where that is no name of a thing."""
+    found = re.fullmatch(r"list\[([A-Z]\w*)\]", spec.returns)
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", found[1]).lower() if found else ""
 
 
 def _record(spec: ToolSpec, value: Plain, now: dt.datetime) -> str:

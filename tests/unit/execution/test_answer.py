@@ -101,6 +101,16 @@ def test_a_look_up_that_found_nothing_says_what_it_looked_for(arguments: dict[st
     assert answer.text == f"No events found{sought}."
 
 
+def test_the_only_one_of_its_kind_is_told_with_its_kind_beside_others() -> None:
+    due = ToolSpec("find_reminders", "", returns="list[Reminder]", fields={"text": "text"}, answer="{text}")
+    tools = {"find_events": FIND, "find_reminders": due}
+    plan = Plan((Step("find_events"), Step("find_reminders")))
+    answer = compose(plan, None, ALLOW, [done(0, [EVENT]), done(1, [{"text": "tea"}])], tools, NOW)
+    assert answer.text == "1 event: Dentist, tomorrow at 15:00\n1 reminder: tea"
+    alone = compose(Plan((Step("find_reminders"),)), None, ALLOW, [done(0, [{"text": "tea"}])], tools, NOW)
+    assert alone.text == "tea"
+
+
 def test_a_part_is_not_called_undone_twice() -> None:
     plan = Plan((Step("find_events", {}, (), "move it"), Step("move_event", {"event": Ref(0)}, (), "move it")))
     failed = StepResult(0, "failed", error="find_events is out of order", error_kind="ToolError")
