@@ -62,8 +62,8 @@ def with_copied(plan: Plan, copied: Copied, tools: Mapping[str, ToolSpec]) -> Pl
 
 
 def reminders_of_days(plan: Plan, now: dt.datetime, tools: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
-    """Return the steps that list what is due on the days whose events a plan lists; none where it looks for words or for
-    hours, for more than a week, or does anything else."""
+    """Return the steps that list what is due on the days whose events a plan lists; none where it looks for words or
+    for hours, for more than a week, or does anything else."""
     if _REMINDERS not in tools or any(step.tool != _EVENTS for step in plan.steps):
         return ()
     spans = [_whole_days(step, now) for step in plan.steps]
