@@ -114,7 +114,9 @@ def test_what_is_missing_is_asked_for_as_a_person_would(missing: str, question: 
 
 
 def test_every_question_about_a_shipped_tool_is_one() -> None:
-    asked = [question_about([(s.name, p.name)], SHIPPED) for s in SHIPPED.values() for p in s.parameters if p.is_required]
+    asked = [
+        question_about([(s.name, p.name)], SHIPPED) for s in SHIPPED.values() for p in s.parameters if p.is_required
+    ]
     starts = ("When", "Wh", "How", "At what", "To which", "In which")
     assert [question for question in asked if not question.startswith(starts) or "owner" in question] == []
 

@@ -33,7 +33,9 @@ PLACES: Mapping[str, int] = {
     "latest": 0,
 }
 _FILLERS = frozenset(
-    listed("the one ones no i mean meant in it's its that that's is with from of please to for number a an my and on at")
+    listed(
+        "the one ones no i mean meant in it's its that that's is with from of please to for number a an my and on at"
+    )
 )
 _MOST_WORDS = 8
 _CHOICES = re.compile(r": (?P<names>.+); say\b", re.DOTALL)
