@@ -316,7 +316,31 @@ def with_its_topic(text: str) -> str:
     if not thing:
         return text
     verb, rest = match["verb"], match["rest"].strip(" ,")
+    if verb.lower() == "change" and rest.lower() in ("", *_POLITE_ENDS):
+        return _with_its_place(match["remark"].strip(" ,.;")) or text  # the remark says to what
     return f"{verb} {thing} {rest}".strip()
+
+
+_POLITE_ENDS = ("please", "pls", "for me", "for me please", "thanks", "then", "over")
+_OF_PLACE = re.compile(
+    r"(?P<thing>(?:the\s+|my\s+|our\s+)?\S.*?)(?:\s+(?:is|are|will\s+be)|['’]s)\s+(?:now\s+)?(?:in|at)\s+"
+    r"(?P<place>[^\W\d]\S*(?:\s+\S+){0,6}?)(?:\s+(?:now|instead|from\s+now\s+on|this\s+time))*",
+    re.IGNORECASE,
+)
+
+
+def _with_its_place(remark: str) -> str:
+    """Return what says where something is now as the order for it; empty for any other remark, and where it may say
+    when: "the show is at noon now"."""
+    found = _OF_PLACE.fullmatch(remark)
+    if found is None or found["thing"].lower().split()[0] in _NOBODY:
+        return ""
+    said = found["place"].lower().split()
+    is_time = any(word in NUMBER_WORDS or word in WEEKDAYS or word in _TIMES_OF_DAY for word in said)
+    return "" if is_time else f"change the place of {found['thing'].strip()} to {found['place']}"
+
+
+_TIMES_OF_DAY = frozenset(listed("noon midday midnight morning afternoon evening night tonight tomorrow half quarter"))
 
 
 def _thing_of(remark: str) -> str:
