@@ -51,12 +51,32 @@ def compose(
     is_mixed = len({_spec(plan, r, tools).returns for r in achieved if isinstance(r.value, list)}) > 1
     lines = [_result(plan, r, tools, now, is_named=is_mixed) for r in achieved]
     lines += [_fault(plan, result, done, tools, now) for result in faults]
+    lines += _unsent(plan, achieved, tools)
     lines += _remarks(plan, current, achieved, tools)
     lines += _doubts(plan, [r for r in done if r.step in used], tools, now)
     if is_stopped := any(r.error_kind == "CancelledError" for r in current):
         lines.insert(0, "You stopped this before it was over.")
     lines += _left_undone(plan, current, faults)
     return Answer("\n".join(lines), _status(plan, achieved, faults, is_stopped), _evidence(plan, done, tools, now))
+
+
+_DRAFT = "DraftId"
+
+
+def _unsent(plan: Plan, achieved: Sequence[StepResult], tools: Mapping[str, ToolSpec]) -> list[str]:
+    """Say once that what was written lies as a draft, where no step was to send it and a tool can."""
+    can_send = any(p.type == _DRAFT for spec in tools.values() if spec.effect == "send" for p in spec.parameters)
+    taken = {ref.step for step in plan.steps for ref in step.refs()}
+    drafts = [
+        result
+        for result in achieved
+        if (spec := _spec(plan, result, tools)).effect == "change"
+        and spec.fields.get("id") == _DRAFT
+        and result.step not in taken
+    ]
+    if not can_send or not drafts:
+        return []
+    return ["Not sent yet: say “send it”." if len(drafts) == 1 else "None of them is sent yet."]
 
 
 def _remarks(

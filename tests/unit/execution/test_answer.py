@@ -15,6 +15,7 @@ from hearth.types import (
     Evidence,
     Label,
     Offer,
+    Parameter,
     Plain,
     Plan,
     Ref,
@@ -99,6 +100,29 @@ def test_a_change_whose_search_found_nothing_says_what_was_looked_for() -> None:
 def test_a_look_up_that_found_nothing_says_what_it_looked_for(arguments: dict[str, Argument], sought: str) -> None:
     answer = compose(Plan((Step("find_events", arguments),)), None, ALLOW, [done(0, [])], TOOLS, NOW)
     assert answer.text == f"No events found{sought}."
+
+
+DRAFT = ToolSpec(
+    "draft_mail", "", returns="Draft", fields={"id": "DraftId", "text": "text"}, effect="change", answer="Draft: {text}"
+)
+SEND = ToolSpec("send_mail", "", (Parameter("draft", "DraftId"),), effect="send", answer="Sent.")
+
+
+def test_a_draft_is_told_as_not_sent_yet_once() -> None:
+    tools = {"draft_mail": DRAFT, "send_mail": SEND}
+    written = [done(0, {"id": "d1", "text": "hello"}), done(1, {"id": "d2", "text": "again"})]
+    one = compose(Plan((Step("draft_mail"),)), None, ALLOW, written[:1], tools, NOW)
+    assert one.text == "Draft: hello\nNot sent yet: say “send it”."
+    two = compose(Plan((Step("draft_mail"), Step("draft_mail"))), None, ALLOW, written, tools, NOW)
+    assert two.text.endswith("Draft: again\nNone of them is sent yet.")
+
+
+def test_what_is_sent_or_cannot_be_sent_is_not_told_as_unsent() -> None:
+    plan = Plan((Step("draft_mail"), Step("send_mail", {"draft": Ref(0, ("id",))})))
+    sent = [done(0, {"id": "d1", "text": "hello"}), done(1, {"to": "x"})]
+    assert compose(plan, None, ALLOW, sent, {"draft_mail": DRAFT, "send_mail": SEND}, NOW).text == "Draft: hello\nSent."
+    alone = compose(Plan((Step("draft_mail"),)), None, ALLOW, sent[:1], {"draft_mail": DRAFT}, NOW)
+    assert alone.text == "Draft: hello"
 
 
 def test_the_only_one_of_its_kind_is_told_with_its_kind_beside_others() -> None:

@@ -312,12 +312,12 @@ def with_its_topic(text: str) -> str:
     match = _ABOUT.fullmatch(_TAG.sub("", text).strip())
     if match is None:
         return text
-    thing = _thing_of(match["remark"].strip(" ,.;"))
+    remark, verb, rest = match["remark"].strip(" ,.;"), match["verb"], match["rest"].strip(" ,")
+    if verb.lower() == "change" and rest.lower() in ("", *_POLITE_ENDS):
+        return _with_its_place(remark) or text  # the remark says to what
+    thing = _thing_of(remark)
     if not thing:
         return text
-    verb, rest = match["verb"], match["rest"].strip(" ,")
-    if verb.lower() == "change" and rest.lower() in ("", *_POLITE_ENDS):
-        return _with_its_place(match["remark"].strip(" ,.;")) or text  # the remark says to what
     return f"{verb} {thing} {rest}".strip()
 
 
@@ -337,7 +337,21 @@ def _with_its_place(remark: str) -> str:
         return ""
     said = found["place"].lower().split()
     is_time = any(word in NUMBER_WORDS or word in WEEKDAYS or word in _TIMES_OF_DAY for word in said)
-    return "" if is_time else f"change the place of {found['thing'].strip()} to {found['place']}"
+    return "" if is_time else _IS_AT.format(found["thing"].strip(), found["place"])
+
+
+_IS_AT = "{} is at {} from now on"
+_PLACE_ORDER = re.compile(
+    r"\s*(?:please\s+)?(?:change|update|set|switch|correct)\s+(?:the\s+)?(?:place|venue|location)\s+(?:of|for)\s+"
+    r"(?P<thing>\S[^,;:?!]{1,60}?)\s+to\s+(?!be\b)(?P<place>[^,;:?!]{2,60}?)(?:\s+(?:please|pls))?\s*[.!]*\s*",
+    re.IGNORECASE,
+)
+
+
+def with_place_stated(text: str) -> str:
+    """Return an order for another place as what says where the thing is: "change the venue of the play to the gym"."""
+    found = _PLACE_ORDER.fullmatch(text)
+    return text if found is None or " and " in text.lower() else _IS_AT.format(found["thing"], found["place"])
 
 
 _TIMES_OF_DAY = frozenset(listed("noon midday midnight morning afternoon evening night tonight tomorrow half quarter"))
@@ -497,5 +511,7 @@ def plainly(text: str) -> str:
     text = _RUN_OF_BLANKS.sub(" ", text)
     if len(text) > _LONGEST:
         return text
-    said = without_remarks(with_its_topic(without_repairs(without_first_try(with_list_named(as_written(text))))))
+    said = without_remarks(
+        with_its_topic(without_repairs(without_first_try(with_list_named(as_written(with_place_stated(text))))))
+    )
     return with_its_level(with_verb(without_gaps(said)))
