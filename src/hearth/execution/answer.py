@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from hearth.errors import HearthError
 from hearth.formats.tool_signature import parse_duration
@@ -388,6 +388,7 @@ def _evidence(
     found: list[Evidence] = []
     for result in done:
         spec = _spec(plan, result, tools)
+        taken = {ref.path[-1:] for step in plan.steps for ref in step.refs() if ref.step == result.step}
         records = result.value if isinstance(result.value, list) else [result.value]
         for record in records[:MAX_LISTED]:
             if record is None:
@@ -397,9 +398,21 @@ def _evidence(
                     Evidence(result.step, text[:MAX_EVIDENCE_CHARS], f"{spec.name}: {source}") for source, text in rests
                 ]
                 continue
-            text = _record(spec, record, now)[:MAX_EVIDENCE_CHARS]
+            text = (_of_person(spec, record, taken, now) or _record(spec, record, now))[:MAX_EVIDENCE_CHARS]
             found.append(Evidence(result.step, text, f"{spec.name}: {_name_of(record)}".rstrip(": ")))
     return tuple(found)
+
+
+def _of_person(spec: ToolSpec, record: Plain, taken: Collection[tuple[str, ...]], now: dt.datetime) -> str:
+    """Name a person who was only looked up for another step, with what that took of them; empty for all other records.
+    What else their card says, nobody asked for."""
+    if not taken or spec.effect != "none" or spec.fields.get("name") != "PersonName" or not isinstance(record, dict):
+        return ""
+    used = [
+        name for name in spec.fields if (name,) in taken and name != "name" and not spec.fields[name].endswith("Id")
+    ]
+    said = (human(record.get(name), spec.fields[name], now) for name in ("name", *used))
+    return ", ".join(filter(None, said))
 
 
 def _rests_on(record: Plain) -> list[tuple[str, str]]:

@@ -102,6 +102,31 @@ def test_a_look_up_that_found_nothing_says_what_it_looked_for(arguments: dict[st
     assert answer.text == f"No events found{sought}."
 
 
+PERSON = ToolSpec(
+    "find_contact",
+    "",
+    returns="Contact",
+    fields={"id": "ContactId", "name": "PersonName", "email": "EmailAddress", "birthday": "date"},
+    answer="{name}[, {email}][, birthday {birthday}]",
+)
+HELGA: dict[str, Plain] = {"id": "h", "name": "Helga", "email": "h@x.example", "birthday": "1970-12-04"}
+
+
+def test_evidence_of_a_person_who_was_looked_up_for_another_step_says_what_was_taken_alone() -> None:
+    tools = {"find_contact": PERSON, "draft_mail": DRAFT}
+    mail = Plan((Step("find_contact"), Step("draft_mail", {"to": [Ref(0, ("email",))]})))
+    written = [done(0, HELGA), done(1, {"id": "d1", "text": "hello"})]
+    answer = compose(mail, None, ALLOW, written, tools, NOW)
+    assert [one.text for one in answer.evidence] == ["Helga, h@x.example", "Draft: hello"]
+    change = Plan((Step("find_contact"), Step("draft_mail", {"to": Ref(0, ("id",))})))
+    assert compose(change, None, ALLOW, written, tools, NOW).evidence[0].text == "Helga"
+
+
+def test_evidence_of_a_person_who_was_asked_for_says_all() -> None:
+    answer = compose(Plan((Step("find_contact"),)), None, ALLOW, [done(0, HELGA)], {"find_contact": PERSON}, NOW)
+    assert [one.text for one in answer.evidence] == ["Helga, h@x.example, birthday Friday 4 December 1970"]
+
+
 DRAFT = ToolSpec(
     "draft_mail", "", returns="Draft", fields={"id": "DraftId", "text": "text"}, effect="change", answer="Draft: {text}"
 )

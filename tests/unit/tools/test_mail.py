@@ -323,7 +323,7 @@ def test_the_same_call_writes_the_same_draft_and_another_another(call: CallConte
         ("Can we meet on Friday? I have the keys.", "Can we meet on Friday"),
         ("Dear Karin,\n\nThe invoice is open", "The invoice is open"),
         ("at 5.30 it starts, come", "at 5.30 it starts, come"),
-        ("Hello Karin!", "Hello Karin"),
+        ("Hello Karin!", "Hello Karin!"),
         ("…", "…"),
     ],
 )
