@@ -459,7 +459,7 @@ class Agent:
         birth = card.birth if card is not None else None
         day = day_in(answer, thing, birth, said.now, said.context.country)
         if day is None:
-            return when_asked(f"None of your things surely says it: ask me “{thing.question}” to see what I found.")
+            return when_asked(f"I found nothing in your things that surely says it: ask me “{thing.question}”.")
         if day + thing.anchor.length <= said.now:
             return when_asked("The time that you named has passed.")
         plan = self._planned(said.saying(thing.on(day)), tools)

@@ -239,17 +239,18 @@ def say(spec: ToolSpec, value: Plain, now: dt.datetime) -> str:
         return _capital(lines[0]) if lines[0].startswith(_DAY_WORDS) else lines[0]
     rest = len(value) - len(lines)
     more = [f"  … and {rest} more"] if rest else []
-    return "\n".join([f"{len(value)} {_plural(spec)}:", *(f"  · {' '.join(line.split())}" for line in lines), *more])
+    kind = plural_of(spec) if _noun(spec) else "found"
+    return "\n".join([f"{len(value)} {kind}:", *(f"  · {' '.join(line.split())}" for line in lines), *more])
 
 
 _DAY_WORDS = ("yesterday", "today", "tomorrow")
 
 
-def _plural(spec: ToolSpec) -> str:
+def plural_of(spec: ToolSpec) -> str:
     """Name the items of a list from its type's name: `list[FreeSlot]` holds `free slots`."""
     noun = _noun(spec)
     if not noun:
-        return "found"
+        return "things"
     return f"{noun[:-1]}ies" if re.search(r"[^aeiou]y$", noun) else f"{noun}s"
 
 

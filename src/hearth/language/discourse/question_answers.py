@@ -4,10 +4,10 @@
 is one of them: an `Ambiguous` error says its choices after a colon, with semicolons between them, or stands for the
 records that a look-up gave.
 
-Covered: a missing time, length, number, unit, text, person, things for a list; a deed to be reminded of, which is said like a
-request ("call the plumber at 5"); a place ("the second one", "2") and words that fit one choice alone ("the one from
-Tuesday"). Not covered: an answer that is meant as another request; several of the choices, and what was asked before
-the last request.
+Covered: a missing time, length, number, unit, text, person, things for a list; a deed to be reminded of, which is said
+like a request ("call the plumber at 5"); a place ("the second one", "2") and words that fit one choice alone ("the one
+from Tuesday"). Not covered: an answer that is meant as another request; several of the choices, and what was asked
+before the last request.
 """
 
 from __future__ import annotations

@@ -338,7 +338,8 @@ def relations_in(text: str) -> list[str]:
 
 
 _WHO_IS = re.compile(
-    r"\b(?:s?he|they|who|that|it)(?:['’]?s|\s+is|['’]?re|\s+are)\s+(?P<role>(?:the|our|my|an?)\s+[^\W\d_][\w'’&/ -]{1,60})",
+    r"\b(?:s?he|they|who|that|it)(?:['’]?s|\s+is|['’]?re|\s+are)\s+"
+    r"(?P<role>(?:the|our|my|an?)\s+[^\W\d_][\w'’&/ -]{1,60})",
     re.IGNORECASE,
 )
 """Says what somebody is: "hes the dj", "she's our doula"."""
@@ -352,8 +353,8 @@ _NO_ROLE = (
     (_NO_NAMES - {"of", "and", "for"})
     | _RECORDS
     | frozenset(
-        "add address birthday born book call called entry good guy list lot bit man mobile named nice number one ones person "
-        "phone put reach save sender store tel telephone thanks woman work works lives friendly".split()
+        "add address birthday born book call called entry good guy list lot bit man mobile named nice number one ones "
+        "person phone put reach save sender store tel telephone thanks woman work works lives friendly".split()
     )
 )
 _MOST_ROLE_WORDS = 4
