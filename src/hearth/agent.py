@@ -71,6 +71,7 @@ from hearth.permissions import make_private
 from hearth.planning.arguments import shipped_lessons
 from hearth.planning.deferral import Cascade, Draft, cascade_of
 from hearth.planning.dialogue.amended_steps import (
+    reminders_of_days,
     said_directly,
     turned_to_told,
     with_copied,
@@ -281,6 +282,7 @@ class Agent:
             proposal = check_plan(chosen, self.tools.specs)
         else:
             proposal = self.plan(request, self.tools.specs, reads_ahead=self.settings.planning.reads_ahead)
+            proposal = self._with_reminders(request, proposal)
         planning_ms = (time.perf_counter() - started) * 1000
         plan, refusal = (proposal, None) if isinstance(proposal, Plan) else (None, proposal)
         self.proposed = plan
@@ -484,7 +486,7 @@ class Agent:
         birth = card.birth if card is not None else None
         day = day_in(answer, thing, birth, said.now, said.context.country)
         if day is None:
-            return when_asked(f"None of your things surely says it: ask me “{thing.question}” to see what I found.")
+            return when_asked(f"I found nothing in your things that surely says it: ask me “{thing.question}”.")
         if day + thing.anchor.length <= said.now:
             return when_asked("The time that you named has passed.")
         plan = self._planned(said.saying(thing.on(day)), tools)
@@ -492,7 +494,15 @@ class Agent:
             return when_asked()
         return with_date(plan, thing, said, answer, tools) or when_asked()
 
-    def _looked_up(self, said: Utterance, step: Step) -> StepResult | None:
+    def _with_reminders(self, request: Request, found: Plan | Refusal) -> Plan | Refusal:
+        """Let a plan that lists the events of whole days list the reminders, too, that are due then."""
+        if isinstance(found, Refusal):
+            return found
+        asked = reminders_of_days(found, request.now, self.tools.specs)
+        due = tuple(step for step in asked if (one := self._looked_up(request, step)) is not None and one.value)
+        return check_plan(replace(found, steps=(*found.steps, *due)), self.tools.specs) if due else found
+
+    def _looked_up(self, said: Request, step: Step) -> StepResult | None:
         """What one step finds that only reads; None where the owner's rules do not let it be read unasked."""
         plan = Plan((step,))
         ahead = ReadAhead.begin(self.monitor, plan, self.tools.specs, self.occasion(said, plan), self._call_context)

@@ -392,3 +392,27 @@ def test_a_time_is_counted_from_the_one_event_that_is_named(made_home: Path) -> 
         settings.write('\n[policy.find_events]\nruling = "ask"\n')
     with opened(made_home, []) as agent:  # what may not be read unasked is not looked up
         assert agent.request_after("push the dentist back by a week").records == ()
+
+
+def test_what_is_due_on_a_day_is_told_beside_its_events(made_home: Path) -> None:
+    task = "UID:r1\r\nDUE:20261121T080000Z\r\nSUMMARY:tea\r\n"
+    text = (
+        f"BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//t//t//EN\r\nBEGIN:VTODO\r\n{task}END:VTODO\r\nEND:VCALENDAR\r\n"
+    )
+    folder = made_home / "owner" / "reminders"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "r1.ics").write_bytes(text.encode())
+
+    def answered(agent: Agent, day: int) -> str:
+        span = {"start": f"2026-11-{day}T00:00:00+01:00", "end": f"2026-11-{day + 1}T00:00:00+01:00"}
+        plan = Plan((Step("find_events", dict(span)),), 1.0, "scripted")
+        agent.planner = Cascade([ScriptedPlanner({"what is on": plan})], confident=0.0)
+        return agent.run(agent.request("what is on")).answer.text
+
+    with opened(made_home, []) as agent:
+        assert answered(agent, 21) == "No events found (I looked for tomorrow).\n1 reminder: tea, tomorrow at 09:00"
+        assert answered(agent, 22) == "No events found (I looked for Sunday 22 November)."
+    with (made_home / "hearth.toml").open("a") as settings:
+        settings.write('\n[policy.find_reminders]\nruling = "ask"\n')
+    with opened(made_home, []) as agent:  # what may not be read unasked is left out
+        assert answered(agent, 21) == "No events found (I looked for tomorrow)."

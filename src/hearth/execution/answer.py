@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from hearth.errors import HearthError
 from hearth.formats.tool_signature import parse_duration
@@ -48,14 +48,35 @@ def compose(
     faults = [r for r in current if r.status in ("failed", "unknown", "denied")]
     used = {ref.step for step in plan.steps for ref in step.refs()}
     achieved = [r for r in done if r.step not in used or _spec(plan, r, tools).effect != "none"]
-    lines = [_result(plan, r, tools, now) for r in achieved]
+    is_mixed = len({_spec(plan, r, tools).returns for r in achieved if isinstance(r.value, list)}) > 1
+    lines = [_result(plan, r, tools, now, is_named=is_mixed) for r in achieved]
     lines += [_fault(plan, result, done, tools, now) for result in faults]
+    lines += _unsent(plan, achieved, tools)
     lines += _remarks(plan, current, achieved, tools)
     lines += _doubts(plan, [r for r in done if r.step in used], tools, now)
     if is_stopped := any(r.error_kind == "CancelledError" for r in current):
         lines.insert(0, "You stopped this before it was over.")
     lines += _left_undone(plan, current, faults)
     return Answer("\n".join(lines), _status(plan, achieved, faults, is_stopped), _evidence(plan, done, tools, now))
+
+
+_DRAFT = "DraftId"
+
+
+def _unsent(plan: Plan, achieved: Sequence[StepResult], tools: Mapping[str, ToolSpec]) -> list[str]:
+    """Say once that what was written lies as a draft, where no step was to send it and a tool can."""
+    can_send = any(p.type == _DRAFT for spec in tools.values() if spec.effect == "send" for p in spec.parameters)
+    taken = {ref.step for step in plan.steps for ref in step.refs()}
+    drafts = [
+        result
+        for result in achieved
+        if (spec := _spec(plan, result, tools)).effect == "change"
+        and spec.fields.get("id") == _DRAFT
+        and result.step not in taken
+    ]
+    if not can_send or not drafts:
+        return []
+    return ["Not sent yet: say “send it”." if len(drafts) == 1 else "None of them is sent yet."]
 
 
 def _remarks(
@@ -119,13 +140,16 @@ def _refused(refusal: Refusal) -> Answer:
     return Answer(text, "needs" if refusal.kind == "needs" else "refused")
 
 
-def _result(plan: Plan, result: StepResult, tools: Mapping[str, ToolSpec], now: dt.datetime) -> str:
+def _result(plan: Plan, result: StepResult, tools: Mapping[str, ToolSpec], now: dt.datetime, *, is_named: bool) -> str:
+    """Say what a step came to; `is_named`: things of several kinds are told, so a single one is told with its kind."""
     spec = _spec(plan, result, tools)
     if _is_told_by_notices(plan, result, tools):
         return " ".join(_sentence(notice) for notice in result.notices)
     if spec.effect == "none" and (result.value is None or result.value == []):
         return _nothing(plan.steps[result.step], tools, now)
-    return say(spec, result.value, now)
+    said = say(spec, result.value, now)
+    is_single = isinstance(result.value, list) and len(result.value) == 1
+    return f"1 {_noun(spec)}: {said}" if is_named and is_single and _noun(spec) else said
 
 
 def _is_told_by_notices(plan: Plan, result: StepResult, tools: Mapping[str, ToolSpec]) -> bool:
@@ -215,19 +239,25 @@ def say(spec: ToolSpec, value: Plain, now: dt.datetime) -> str:
         return _capital(lines[0]) if lines[0].startswith(_DAY_WORDS) else lines[0]
     rest = len(value) - len(lines)
     more = [f"  … and {rest} more"] if rest else []
-    return "\n".join([f"{len(value)} {_plural(spec)}:", *(f"  · {' '.join(line.split())}" for line in lines), *more])
+    kind = plural_of(spec) if _noun(spec) else "found"
+    return "\n".join([f"{len(value)} {kind}:", *(f"  · {' '.join(line.split())}" for line in lines), *more])
 
 
 _DAY_WORDS = ("yesterday", "today", "tomorrow")
 
 
-def _plural(spec: ToolSpec) -> str:
+def plural_of(spec: ToolSpec) -> str:
     """Name the items of a list from its type's name: `list[FreeSlot]` holds `free slots`."""
-    found = re.fullmatch(r"list\[([A-Z]\w*)\]", spec.returns)
-    if found is None:
-        return "found"
-    noun = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", found[1]).lower()
+    noun = _noun(spec)
+    if not noun:
+        return "things"
     return f"{noun[:-1]}ies" if re.search(r"[^aeiou]y$", noun) else f"{noun}s"
+
+
+def _noun(spec: ToolSpec) -> str:
+    """Name one item of a list from its type's name; empty where that is no name of a thing."""
+    found = re.fullmatch(r"list\[([A-Z]\w*)\]", spec.returns)
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", found[1]).lower() if found else ""
 
 
 def _record(spec: ToolSpec, value: Plain, now: dt.datetime) -> str:
@@ -359,6 +389,7 @@ def _evidence(
     found: list[Evidence] = []
     for result in done:
         spec = _spec(plan, result, tools)
+        taken = {ref.path[-1:] for step in plan.steps for ref in step.refs() if ref.step == result.step}
         records = result.value if isinstance(result.value, list) else [result.value]
         for record in records[:MAX_LISTED]:
             if record is None:
@@ -368,9 +399,21 @@ def _evidence(
                     Evidence(result.step, text[:MAX_EVIDENCE_CHARS], f"{spec.name}: {source}") for source, text in rests
                 ]
                 continue
-            text = _record(spec, record, now)[:MAX_EVIDENCE_CHARS]
+            text = (_of_person(spec, record, taken, now) or _record(spec, record, now))[:MAX_EVIDENCE_CHARS]
             found.append(Evidence(result.step, text, f"{spec.name}: {_name_of(record)}".rstrip(": ")))
     return tuple(found)
+
+
+def _of_person(spec: ToolSpec, record: Plain, taken: Collection[tuple[str, ...]], now: dt.datetime) -> str:
+    """Name a person who was only looked up for another step, with what that took of them; empty for all other records.
+    What else their card says, nobody asked for."""
+    if not taken or spec.effect != "none" or spec.fields.get("name") != "PersonName" or not isinstance(record, dict):
+        return ""
+    used = [
+        name for name in spec.fields if (name,) in taken and name != "name" and not spec.fields[name].endswith("Id")
+    ]
+    said = (human(record.get(name), spec.fields[name], now) for name in ("name", *used))
+    return ", ".join(filter(None, said))
 
 
 def _rests_on(record: Plain) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from hearth.errors import Ambiguous, BadReference, NotFound
+from hearth.execution.answer import plural_of
 from hearth.formats.tool_signature import parse_duration
 from hearth.guard.flow.labels import Value, field_of, literal_label
 from hearth.types import (
@@ -96,6 +97,9 @@ def _whence(result: StepResult, path: Sequence[str]) -> Iterator[Whence]:
     yield from (one for one in result.whence if not one.record or not records or one.record in records)
 
 
+_SAID_AS = {"email": "e-mail address", "phone": "phone number"}
+
+
 class _Reference:
     """One reference of one step, with what error messages need."""
 
@@ -163,28 +167,21 @@ class _Reference:
         if len(value) > 1:
             names = ", ".join(name_of(item) for item in value[:MAX_NAMED])
             more = f" and {len(value) - MAX_NAMED} more" if len(value) > MAX_NAMED else ""
-            raise Ambiguous(
-                f"{self._source.tool} found {len(value)}: {names}{more}; "
-                f"say which one you mean for {self._parameter.name!r} of {self._step.tool}"
-            )
+            raise Ambiguous(f"I found {len(value)} {plural_of(self._spec)}: {names}{more}; say which one you mean")
         return value[0]
 
     def _item(self, value: list[Plain], place: int) -> Plain:
         try:
             return value[place]
         except IndexError:
-            raise NotFound(
-                f"{self._source.tool} found {len(value)}, so there is no {self._ref} for {self._parameter.name!r} "
-                f"of {self._step.tool}"
-            ) from None
+            raise NotFound(f"I found only {len(value)} of the {plural_of(self._spec)} that this needs") from None
 
     def _nothing(self) -> str:
         texts = [v for v in self._source.arguments.values() if isinstance(v, str) and v]
         what = f" for {texts[0]!r}" if texts else ""
-        needs = f"which {self._step.tool} needs as {self._parameter.name!r}"
         if self._ref.path and self._ref.path[-1] != "id":
-            return f"{self._source.tool} found no {self._ref.path[-1].replace('_', ' ')}{what}, {needs}"
-        return f"{self._source.tool} found nothing{what}, {needs}"
+            return f"I found no {_SAID_AS.get(self._ref.path[-1], self._ref.path[-1].replace('_', ' '))}{what}"
+        return f"I found nothing{what}"
 
 
 def name_of(value: Plain) -> str:

@@ -37,6 +37,8 @@ MAX_LINE = 110
 MAX_COLUMNS = 12
 """A plan that needs more columns than this is listed without them."""
 
+_PICKED = "the one that was shown"
+"""Stands for the id of a record that the owner pointed at."""
 _EFFECTS = {"none": "", "change": "changes", "send": "sends"}
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -56,7 +58,11 @@ def plan_lines(plan: Plan, tools: Mapping[str, ToolSpec], max_line: int = MAX_LI
     lines: list[str] = []
     for index, (step, (here, below)) in enumerate(zip(plan.steps, rails, strict=True)):
         head = f"{index + 1:>{len(str(len(plan.steps)))}} {step.tool:<{longest}}"
-        said = [f"{name}={argument_text(value)}" for name, value in step.arguments.items()]
+        picked = {p.name for p in tools[step.tool].parameters if p.type.endswith("Id")} if step.tool in tools else set()
+        said = [
+            f"{name}={_PICKED if name in picked and isinstance(value, str) else argument_text(value)}"
+            for name, value in step.arguments.items()
+        ]
         waits = sorted(set(step.after) - {ref.step for ref in step.refs()})
         said += [f"after {' '.join(mark(k) for k in waits)}"] if waits else []
         spec = tools.get(step.tool)
@@ -68,9 +74,9 @@ def plan_lines(plan: Plan, tools: Mapping[str, ToolSpec], max_line: int = MAX_LI
         gap = "  " if width else ""
         lines.append(f"{here:<{width}}{gap}{head}  {first}".rstrip())
         lines += [f"{below:<{width}}{gap}{'':<{len(head)}}  {line}".rstrip() for line in more]
-    lines += [f"✗ not planned: “{part}”" for part in plan.unserved]
+    lines += [f"✗ I can't do this part yet: “{part}”" for part in plan.unserved]
     if plan.offer is not None:
-        lines.append(f"  offered instead: {plan.offer.tool}")
+        lines.append(f"  {plan.offer.text}")
     return lines
 
 

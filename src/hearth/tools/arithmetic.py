@@ -182,6 +182,16 @@ _AFTER_NUMBERS = frozenset({"of", "off", "mod", "and", "to", "into", "as"})
 """Words that may stand right after a number and are no unit."""
 
 
+_AFTER_LABELS = frozenset({"+", "-", "*", "/", ")", ","})
+
+
+def _means_something(word: str) -> bool:
+    """Say whether a word is a unit, a currency, a function, a constant or a word of the grammar."""
+    low = word.lower()
+    is_grammar = low in _AFTER_NUMBERS or low in _CONVERSIONS or low in _FUNCTIONS or low in _CONSTANTS
+    return is_grammar or low in CURRENCIES or named_unit(word) is not None
+
+
 class _Percent(float):
     """A number written with a percent sign; `80 + 19%` adds 19% of 80."""
 
@@ -328,8 +338,24 @@ class _Parser:
         if name in CURRENCIES:
             self._take()
             return None
+        if self._is_label():
+            while self._here.kind == "name":
+                self._take()
+            return None
         value = self._raised()
         return value.units if not isinstance(value, int | float) else value
+
+    def _is_label(self) -> bool:
+        """Say whether the words here only call the number before them something ("13.5% vat", "40 service charge"):
+        they mean nothing else, and the sum ends or goes on with a sign behind them. One number alone is no sum."""
+        if sum(token.kind == "number" for token in self._tokens) < 2:
+            return False
+        place = self._place
+        while place < len(self._tokens) and self._tokens[place].kind == "name":
+            if _means_something(self._tokens[place].text):
+                return False
+            place += 1
+        return place == len(self._tokens) or self._tokens[place].text in _AFTER_LABELS
 
     def _is_inch(self) -> bool:
         """Say whether the `in` here is the unit: nothing follows it that could be converted to."""

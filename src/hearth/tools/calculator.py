@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from hearth import patterns as re
 from hearth.errors import ToolError
 from hearth.formats.tool_signature import tool
+from hearth.language.text.tokens import HEATS, LENGTHS, UNIT_WORDS
 from hearth.tools.arithmetic import evaluate, evaluate_unit, number_text
 from hearth.tools.unit_conversion import converted, in_imperial, registry, unit_text
 
@@ -137,6 +138,7 @@ _NUMBER_WORDS = re.compile(
     rf"(?:(?:(?<=hundred)|(?<=thousand)|(?<=million)|(?<=billion))\s+(?:and\s+)?{_UNDER_100}{_SCALE}*)*",
     re.I,
 )
+_THOUSANDS = re.compile(r"(?<![\w.,])(\d+(?:[.,]\d+)*)\s?k\b")
 _SCALED_DIGITS = re.compile(rf"(?<=\d)\s+({'|'.join(_SCALES)})\b", re.I)
 
 _LEAD = re.compile(
@@ -175,7 +177,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
         (r"\bminus\b", "-"),
         (r"\bmodulo\b", " mod "),
         (r"\bper\s?cent\b|\bpercent\b|\bpct\b", "%"),
-        (r"%\s*(?:tip\s+|discount\s+)?on\b", "% of "),
+        (r"%\s*(?:[a-z]+\s+)?on\b", "% of "),
         (r"\bper\b", "/"),
         (rf"\b(\d+)[\s-]+({'|'.join(_PARTS)})s?\s+of\b", lambda m: f"({m[1]}/{_PARTS[m[2].lower()]}) of"),
         (r"\bof\s+an?\s+(?=[a-z])", "of 1 "),
@@ -210,12 +212,19 @@ def _number_from_words(match: re.Match[str]) -> str:
 
 def _in_symbols(expression: str) -> str:
     text = _LEAD.sub("", expression.translate(_SYMBOLS)).strip().rstrip("?=. ").strip()
+    text = (
+        _THOUSANDS.sub(r"\1 km" if _names(text, LENGTHS) else r"(\1 * 1000)", text) if not _names(text, HEATS) else text
+    )
     text = _SCALED_DIGITS.sub(lambda m: f" * {_SCALES[m[1].lower()]}", text)
     text = _NUMBER_WORDS.sub(_number_from_words, text)
     text = re.sub(r"\b(\d+)\s+point\s+(\d+)\b", r"\1.\2", text, flags=re.I)
     for pattern, replacement in _PHRASES:
         text = pattern.sub(replacement, text)
     return text
+
+
+def _names(text: str, units: frozenset[str]) -> bool:
+    return any(UNIT_WORDS.get(word) in units for word in re.findall(r"[a-z]+", text.lower()))
 
 
 TOOLS = (calculate, convert_units)

@@ -138,7 +138,7 @@ class FoundAnswer:
 @tool(
     unconfirmed="memory",
     answer="[{doubt} ]{value}{behind}.[ Elsewhere: {elsewhere}.]",
-    answer_none="I don't know: none of your things says that.",
+    answer_none="I don't know: I found nothing in your things that says so.",
     timeout_s=60,
 )
 def find_answer(question: str, call: CallContext) -> FoundAnswer | None:
@@ -180,6 +180,7 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
     is_list = "\n" in found.value
     is_quoted = bool(quote) and not found.value.endswith(quote)
     behind = f"\nFrom {source}" if is_list else f" ({source}: “{quote}”)" if is_quoted else f" ({source})"
+    behind = "" if found.value.startswith(NOTHING_THERE) else behind  # no one place says so
     about = (source, quote, doubt, elsewhere, rows, behind, found.is_named)
     return FoundAnswer(MemoryId(id), found.value, found.kind, *about)
 
@@ -202,6 +203,8 @@ def _dated(one: Witness) -> str:
 
 N_SHOWN = 12
 """Most places, or rows, that an answer shows. It rests on all that were counted, and is labelled by all of them."""
+NOTHING_THERE = "No: nothing"
+"""How an answer begins that rests on none of the records it was looked for in."""
 NOT_SURE = "I am not sure, perhaps:"
 LEAST_SURE = 0.65
 """Least probability of an answer that is told without doubt."""

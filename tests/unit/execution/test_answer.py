@@ -15,6 +15,7 @@ from hearth.types import (
     Evidence,
     Label,
     Offer,
+    Parameter,
     Plain,
     Plan,
     Ref,
@@ -99,6 +100,64 @@ def test_a_change_whose_search_found_nothing_says_what_was_looked_for() -> None:
 def test_a_look_up_that_found_nothing_says_what_it_looked_for(arguments: dict[str, Argument], sought: str) -> None:
     answer = compose(Plan((Step("find_events", arguments),)), None, ALLOW, [done(0, [])], TOOLS, NOW)
     assert answer.text == f"No events found{sought}."
+
+
+PERSON = ToolSpec(
+    "find_contact",
+    "",
+    returns="Contact",
+    fields={"id": "ContactId", "name": "PersonName", "email": "EmailAddress", "birthday": "date"},
+    answer="{name}[, {email}][, birthday {birthday}]",
+)
+HELGA: dict[str, Plain] = {"id": "h", "name": "Helga", "email": "h@x.example", "birthday": "1970-12-04"}
+
+
+def test_evidence_of_a_person_who_was_looked_up_for_another_step_says_what_was_taken_alone() -> None:
+    tools = {"find_contact": PERSON, "draft_mail": DRAFT}
+    mail = Plan((Step("find_contact"), Step("draft_mail", {"to": [Ref(0, ("email",))]})))
+    written = [done(0, HELGA), done(1, {"id": "d1", "text": "hello"})]
+    answer = compose(mail, None, ALLOW, written, tools, NOW)
+    assert [one.text for one in answer.evidence] == ["Helga, h@x.example", "Draft: hello"]
+    change = Plan((Step("find_contact"), Step("draft_mail", {"to": Ref(0, ("id",))})))
+    assert compose(change, None, ALLOW, written, tools, NOW).evidence[0].text == "Helga"
+
+
+def test_evidence_of_a_person_who_was_asked_for_says_all() -> None:
+    answer = compose(Plan((Step("find_contact"),)), None, ALLOW, [done(0, HELGA)], {"find_contact": PERSON}, NOW)
+    assert [one.text for one in answer.evidence] == ["Helga, h@x.example, birthday Friday 4 December 1970"]
+
+
+DRAFT = ToolSpec(
+    "draft_mail", "", returns="Draft", fields={"id": "DraftId", "text": "text"}, effect="change", answer="Draft: {text}"
+)
+SEND = ToolSpec("send_mail", "", (Parameter("draft", "DraftId"),), effect="send", answer="Sent.")
+
+
+def test_a_draft_is_told_as_not_sent_yet_once() -> None:
+    tools = {"draft_mail": DRAFT, "send_mail": SEND}
+    written = [done(0, {"id": "d1", "text": "hello"}), done(1, {"id": "d2", "text": "again"})]
+    one = compose(Plan((Step("draft_mail"),)), None, ALLOW, written[:1], tools, NOW)
+    assert one.text == "Draft: hello\nNot sent yet: say “send it”."
+    two = compose(Plan((Step("draft_mail"), Step("draft_mail"))), None, ALLOW, written, tools, NOW)
+    assert two.text.endswith("Draft: again\nNone of them is sent yet.")
+
+
+def test_what_is_sent_or_cannot_be_sent_is_not_told_as_unsent() -> None:
+    plan = Plan((Step("draft_mail"), Step("send_mail", {"draft": Ref(0, ("id",))})))
+    sent = [done(0, {"id": "d1", "text": "hello"}), done(1, {"to": "x"})]
+    assert compose(plan, None, ALLOW, sent, {"draft_mail": DRAFT, "send_mail": SEND}, NOW).text == "Draft: hello\nSent."
+    alone = compose(Plan((Step("draft_mail"),)), None, ALLOW, sent[:1], {"draft_mail": DRAFT}, NOW)
+    assert alone.text == "Draft: hello"
+
+
+def test_the_only_one_of_its_kind_is_told_with_its_kind_beside_others() -> None:
+    due = ToolSpec("find_reminders", "", returns="list[Reminder]", fields={"text": "text"}, answer="{text}")
+    tools = {"find_events": FIND, "find_reminders": due}
+    plan = Plan((Step("find_events"), Step("find_reminders")))
+    answer = compose(plan, None, ALLOW, [done(0, [EVENT]), done(1, [{"text": "tea"}])], tools, NOW)
+    assert answer.text == "1 event: Dentist, tomorrow at 15:00\n1 reminder: tea"
+    alone = compose(Plan((Step("find_reminders"),)), None, ALLOW, [done(0, [{"text": "tea"}])], tools, NOW)
+    assert alone.text == "tea"
 
 
 def test_a_part_is_not_called_undone_twice() -> None:

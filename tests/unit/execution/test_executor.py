@@ -390,8 +390,8 @@ def test_what_may_have_been_sent_is_unknown_and_never_repeated(
 @pytest.mark.parametrize(
     ("n", "error_kind", "said"),
     [
-        (0, "NotFound", "found found nothing, which write needs as 'text'"),
-        (3, "Ambiguous", "found found 3: 'Thing 0', 'Thing 1', 'Thing 2'; say which one you mean for 'text' of write"),
+        (0, "NotFound", "I found nothing"),
+        (3, "Ambiguous", "I found 3 things: 'Thing 0', 'Thing 1', 'Thing 2'; say which one you mean"),
     ],
 )
 def test_a_reference_to_none_or_several_is_a_failed_step_that_was_not_called(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hearth.formats.terminal_text import argument_text, mark, plan_lines
-from hearth.types import Offer, Plan, Ref, Step, ToolSpec
+from hearth.types import Offer, Parameter, Plan, Ref, Step, ToolSpec
 
 TOOLS = {
     "find_contact": ToolSpec("find_contact", "Find one."),
@@ -79,7 +79,16 @@ def test_a_plan_too_wide_to_draw_is_listed() -> None:
 
 def test_what_is_not_served_is_said() -> None:
     plan = Plan((Step("find_mail"),), unserved=("book a taxi",), offer=Offer("add_reminder", "a reminder to book it"))
-    assert plan_lines(plan, {})[1:] == ["✗ not planned: “book a taxi”", "  offered instead: add_reminder"]
+    assert plan_lines(plan, {})[1:] == ["✗ I can't do this part yet: “book a taxi”", "  a reminder to book it"]
+
+
+def test_a_record_that_was_pointed_at_is_not_shown_by_its_id() -> None:
+    tools = {"cancel_event": ToolSpec("cancel_event", "", (Parameter("event", "EventId"),), effect="change")}
+    picked = Plan((Step("cancel_event", {"event": "dh-ev-18"}),))
+    assert plan_lines(picked, tools) == ["●  1 cancel_event  event=the one that was shown  · changes"]
+    assert plan_lines(picked, {}) == ['●  1 cancel_event  event="dh-ev-18"']
+    referred = Plan((Step("find_events"), Step("cancel_event", {"event": Ref(0, ("id",))})))
+    assert plan_lines(referred, tools)[1].endswith("event=①.id  · changes")
 
 
 def test_empty_plan() -> None:

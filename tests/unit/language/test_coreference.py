@@ -367,6 +367,46 @@ def test_a_time_counts_from_what_was_shown(text: str, meant: str) -> None:
     assert after(text, "when is the play", PLAY).text == meant
 
 
+BESIDE = {
+    **TOOLS,
+    "find_reminders": Spec("find_reminders", "", returns="list[Reminder]", fields={"id": "ReminderId", "text": "text"}),
+    "delete_reminder": Spec("delete_reminder", "", (Parameter("reminder", "ReminderId"),), effect="change"),
+}
+
+
+def after_a_day(text: str, *lists: Plain) -> Reading:
+    plan = Plan((Step("find_events"), Step("find_reminders")))
+    results = tuple(StepResult(k, "done", value) for k, value in enumerate(lists))
+    episode = Episode("e", Request("what's on", FIXED_NOW), plan, None, None, results, Answer("", "done"))
+    return read_after(Utterance(text, FIXED_NOW, context=KNOWN), (episode,), BESIDE)
+
+
+DUE: Plain = [{"id": "r1", "text": "tea"}, {"id": "r2", "text": "bins"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "lists", "kind", "id"),
+    [
+        ("cancel the second one", (EVENTS, DUE), "EventId", "b.ics"),
+        ("delete the second reminder", (EVENTS, DUE), "ReminderId", "r2"),
+        ("delete the second one", ([], DUE), "ReminderId", "r2"),
+    ],
+)
+def test_of_lists_beside_each_other_the_first_or_the_named_one_is_meant(
+    text: str, lists: tuple[Plain, ...], kind: str, id: str
+) -> None:
+    (record,) = after_a_day(text, *lists).records
+    assert (record.kind, record.id) == (kind, id)
+
+
+def test_a_time_counts_from_the_one_event_and_not_from_the_reminder_beside_it() -> None:
+    tea: Plain = [{"id": "r1", "text": "tea", "at": "2026-11-21T08:00:00+01:00"}]
+    assert (
+        after_a_day("remind me an hour before", PLAY, tea).text == "remind me on 11 December 2026 at 16:30 about play"
+    )
+    assert after_a_day("remind me an hour before", EVENTS, tea).text == "remind me an hour before"
+
+
 def test_a_time_that_counts_from_something_else_is_left() -> None:
     named = "remind me an hour before the dentist"
     assert after(named, "when is the play", PLAY).text == named

@@ -462,7 +462,12 @@ def test_clashes_are_told_and_their_absence_too(world: World) -> None:
     assert world.ask("any clash on Wednesday", now).value == (
         "Yes: Class (Wednesday 18:00–20:00) and Evening (Wednesday 19:00–20:00)"
     )
-    assert world.ask("do I have a conflict on Thursday", now).value.startswith("No")
+    assert world.ask("do I have a conflict on Thursday", now).value.startswith("No: nothing overlaps")
+    world.workspace.delete("calendar/b.ics")
+    world.workspace.write("calendar/c.ics", event("c", "Late", "20261125T210000Z", "20261125T220000Z").encode())
+    assert world.ask("any clash on Wednesday", now).value == (
+        "No: nothing overlaps among your 2 events until 25 November"
+    )
 
 
 def test_who_waits_is_who_asked_and_was_not_answered(world: World) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from hearth.language.discourse.question_answers import answered
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.clarification import either_asked, nearest_rhythm
+from hearth.planning.dialogue.clarification import either_asked, nearest_rhythm, question_about
+from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
 from hearth.types import Answer, Episode, Parameter, Plan, Refusal, Request, Step, ToolSpec
 
@@ -87,3 +88,40 @@ def test_a_rhythm_that_is_not_kept_is_named_with_the_nearest(text: str, reason: 
     assert nearest_rhythm(Utterance(text, FIXED_NOW), UNSURE, REPEATING) == reason
     assert nearest_rhythm(Utterance(text, FIXED_NOW), Plan(()), REPEATING) == ""
     assert nearest_rhythm(Utterance(text, FIXED_NOW), Refusal("needs", "When?"), REPEATING) == ""
+
+
+SHIPPED = load_tools(None).specs
+
+
+@pytest.mark.parametrize(
+    ("missing", "question"),
+    [
+        ("convert_units.from_unit", "What unit is it in now? I need to know that to convert units."),
+        ("convert_units.to_unit", "What unit do you want? I need to know that to convert units."),
+        ("add_event.title", "What is it? I need to know that to add an event."),
+        ("cancel_event.event", "Which event? I need to know that to cancel an event."),
+        ("draft_reply.text", "What should the reply say? I need to know that to draft a reply."),
+        ("add_to_list.items", "What should I put on it? I need to know that to add to a list."),
+        ("add_reminder.text", "What should you be reminded of? I need to know that to add a reminder."),
+        ("move_file.to", "Where to? I need to know that to move a file."),
+        ("time_until.date", "Which day? I need to know that to count the days."),
+        ("turn_on.device", "Which device? I need to know that to turn on."),
+    ],
+)
+def test_what_is_missing_is_asked_for_as_a_person_would(missing: str, question: str) -> None:
+    tool, _, name = missing.partition(".")
+    assert question_about([(tool, name)], SHIPPED) == question
+
+
+def test_every_question_about_a_shipped_tool_is_one() -> None:
+    asked = [
+        question_about([(s.name, p.name)], SHIPPED) for s in SHIPPED.values() for p in s.parameters if p.is_required
+    ]
+    starts = ("When", "Wh", "How", "At what", "To which", "In which")
+    assert [question for question in asked if not question.startswith(starts) or "owner" in question] == []
+
+
+def test_a_parameter_without_a_description_is_asked_for_by_its_name() -> None:
+    tools = {"paint_wall": ToolSpec("paint_wall", "", (Parameter("main_colour", "text"), Parameter("wall", "WallId")))}
+    assert question_about([("paint_wall", "main_colour")], tools).startswith("What is the main colour?")
+    assert question_about([("paint_wall", "wall")], tools).startswith("Which wall?")

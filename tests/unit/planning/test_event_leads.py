@@ -1,4 +1,4 @@
-"""A reminder said with a new event."""
+"""A reminder said with a new event; the reminders of days whose events are listed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from hearth.language.discourse.additions import lead_of
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.amended_steps import with_lead
+from hearth.planning.dialogue.amended_steps import reminders_of_days, with_lead
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
 from hearth.types import Plan, Ref, Step
@@ -90,3 +90,38 @@ def test_what_is_no_event_to_come_is_left_as_it_was(plan: Plan) -> None:
     lead = lead_of(Utterance("lunch on friday at one, remind me 30 minutes before", FIXED_NOW))
     assert lead is not None
     assert with_lead(plan, lead, FIXED_NOW, TOOLS) is None
+
+
+def days(start: str, end: str, **more: str) -> Step:
+    return Step("find_events", {"start": f"{start}+01:00", "end": f"{end}+01:00", **more})
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        days("2026-11-21T00:00:00", "2026-11-22T00:00:00"),
+        days("2026-11-23T00:00:00", "2026-11-30T00:00:00"),
+        days("2026-11-20T09:30:00", "2026-11-21T00:00:00"),  # the rest of today
+    ],
+)
+def test_the_reminders_of_whole_days_are_listed_beside_their_events(step: Step) -> None:
+    (added,) = reminders_of_days(Plan((step,)), FIXED_NOW, TOOLS)
+    assert (added.tool, added.arguments) == ("find_reminders", step.arguments)
+    assert len(reminders_of_days(Plan((step, step)), FIXED_NOW, TOOLS)) == 2
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        days("2026-11-21T00:00:00", "2026-11-22T00:00:00", query="dentist"),
+        days("2026-11-21T12:00:00", "2026-11-21T18:00:00"),
+        days("2026-11-21T12:00:00", "2026-11-22T00:00:00"),
+        days("2026-11-23T00:00:00", "2026-12-23T00:00:00"),
+        Step("find_events"),
+        Step("find_events", {"start": "2026-11-21T00:00:00+01:00"}),
+        Step("find_free_time", {"start": "2026-11-21T00:00:00+01:00", "end": "2026-11-22T00:00:00+01:00"}),
+    ],
+)
+def test_what_is_no_list_of_whole_days_is_left_as_it_was(step: Step) -> None:
+    assert reminders_of_days(Plan((step,)), FIXED_NOW, TOOLS) == ()
+    assert reminders_of_days(Plan((days("2026-11-21T00:00:00", "2026-11-22T00:00:00"), step)), FIXED_NOW, TOOLS) == ()

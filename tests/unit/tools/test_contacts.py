@@ -12,7 +12,7 @@ from hearth.protocols import CallContext
 from hearth.storage.database import Store
 from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, check_tool, make_call
-from hearth.tools.pim.cards import relations_in
+from hearth.tools.pim.cards import relations_in, role_said, with_capitals
 from hearth.tools.pim.contacts import (
     TOOLS,
     Contact,
@@ -348,6 +348,54 @@ def test_an_added_contact_is_a_card_that_other_programs_read() -> None:
     assert home.notices == []
     add_contact(home.call(), PersonName("Anna Maria, Vogt 🎉"))
     assert home.notices == ["There is another contact called 'Anna Maria, Vogt 🎉' already."]
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "role"),
+    [
+        ("new contact: Rita Sund, tree surgeon, rita@sund.example", "Rita Sund", "tree surgeon"),
+        ("add Rita Sund (GP), 0171 2233445", "Rita Sund", "GP"),
+        ("put rita sund in my contacts, shes the florist, 0171 2233445", "rita sund", "florist"),
+        ("Rita Sund, rita@sund.example, she's our doula, can you save her", "Rita Sund", "doula"),
+        ("add Rita Sund who is the gardener at number 9", "Rita Sund", "gardener"),
+        ("please add the dog sitter Rita Sund, 0176 4433221", "Rita Sund", "dog sitter"),
+        ("got a number off the new barman, Rita Sund, its 085 555", "Rita Sund", "barman"),
+        ("add Rita Sund, chair of the tidy towns, 0171", "Rita Sund", ""),
+        ("add Rita Sund, chair of governors, 0171", "Rita Sund", "chair of governors"),
+        ("new contact: Rita Sund, rita.sund@gmx.example, Lindenallee 22, 50968 Köln", "Rita Sund", ""),
+        ("new contact: Rita Sund, Gartenweg, Leipzig", "Rita Sund", ""),
+        ("put Rita Sund in the address book, she lives at Via Roma 12, Torino", "Rita Sund", ""),
+        ("new number for Rita Sund, she is away till monday, 0171", "Rita Sund", ""),
+        ("add Rita Sund, please, and save her", "Rita Sund", ""),
+        ("new girl on my team, Rita Sund, 07700 900318, save her", "Rita Sund", ""),
+        ("correct the phone number of Rita Sund, 0171", "Rita Sund", ""),
+        ("", "Rita Sund", ""),
+    ],
+)
+def test_what_somebody_is_is_read_beside_the_name(words: str, name: str, role: str) -> None:
+    assert role_said(words, name) == role
+
+
+def test_what_is_said_of_a_person_is_kept_and_finds_them() -> None:
+    home = Home()
+    call = replace(home.call(), words="add rita o'dowd to my contacts, shes the florist, 0171 2233445")
+    added = add_contact(call, PersonName("rita o'dowd"), phone=PhoneNumber("0171 2233445"))
+    assert added.name == "Rita O'Dowd"
+    assert call.notices == ["Kept as what Rita O'Dowd is to you or does: florist"]
+    assert "TITLE:florist\n" in home.text(f"{added.id}.vcf")
+    assert home.find("the florist") == added
+    call = replace(home.call(), words="rita is my cousin now? new number 0171 2, she's the mayor")
+    change_contact(call, added.id, phone=PhoneNumber("0171 22"))
+    assert call.notices == ["“mayor” was left out: the contact says “florist” already"]
+    assert "TITLE:florist\n" in home.text(f"{added.id}.vcf")
+
+
+def test_a_name_keeps_its_letters_where_the_owner_writes_capitals() -> None:
+    home = Home()
+    call = replace(home.call(), words="Add bell hooks to my contacts")
+    assert add_contact(call, PersonName("bell hooks")).name == "bell hooks"
+    assert add_contact(home.call(), PersonName("danah boyd")).name == "danah boyd"
+    assert with_capitals("willemijn van der kolk-de vries") == "Willemijn van der Kolk-De Vries"
 
 
 @pytest.mark.parametrize(

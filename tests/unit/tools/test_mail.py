@@ -318,7 +318,12 @@ def test_the_same_call_writes_the_same_draft_and_another_another(call: CallConte
     [
         ("I'll be late.", "I'll be late"),
         ("First line\nsecond", "First line"),
-        ("word " * 40, "word word word word word word word word word word word word…"),
+        ("word " * 40, "word word word word word word word word word word…"),
+        ("Hi Karin, the van is stuck so i wont make it til 6, can u tell the others", "the van is stuck"),
+        ("Can we meet on Friday? I have the keys.", "Can we meet on Friday"),
+        ("Dear Karin,\n\nThe invoice is open", "The invoice is open"),
+        ("at 5.30 it starts, come", "at 5.30 it starts, come"),
+        ("Hello Karin!", "Hello Karin!"),
         ("…", "…"),
     ],
 )

@@ -49,7 +49,7 @@ def test_its_documents_can_be_read(tmp_path: Path) -> None:
 def test_an_answer_counts_with_its_source_alone() -> None:
     first, *_, last = read_newcomer_questions("piano_tuner")
     told = "£131.46 (mail “Your November statement”)"
-    said = [told, "£131.46", f"{told}. Elsewhere: £118.02", "I don't know: none of your things says that"]
+    said = [told, "£131.46", f"{told}. Elsewhere: £118.02", "I don't know: I found nothing in your things that says so"]
     found = [Answered(first, one, 1.0).is_right for one in said]
     assert found == [True, False, False, False]
     assert Answered(last, said[3], 1.0).is_right

@@ -14,7 +14,7 @@ the planner asks); languages other than English; names of things that were only 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hearth import patterns as re
@@ -22,6 +22,7 @@ from hearth.formats.plan_validation import only_reads, with_refs
 from hearth.language.discourse.question_answers import PLACES, answered, begins_like_request, chosen, with_mark_first
 from hearth.language.discourse.relative_anchors import (
     anchored,
+    is_side_by_side,
     moment_shown,
     names_a_day,
     nearest_half_day,
@@ -684,7 +685,7 @@ def _named_so(text: str, match: re.Match[str], noun: str, tools: Mapping[str, To
 def _picked(utterance: Utterance, last: Episode, tools: Mapping[str, ToolSpec]) -> Reading:
     """Pick a record of the last answer, by its place or as the only one."""
     text = utterance.text
-    shown = _shown(last, tools)
+    shown = _shown(last, tools, text)
     match = _it_meant(text)
     if shown is not None and shown[1] == "MailId" and len(shown[0]) == 1 and _REPLIES.match(text) is not None:
         text = _replied_to_it(text)
@@ -746,10 +747,25 @@ def _is_object(before: str) -> bool:
     return all(word in _BEFORE_IT for word in words[1:])
 
 
-def _shown(last: Episode, tools: Mapping[str, ToolSpec]) -> tuple[list[Mapping[str, Plain]], str, str] | None:
-    """Return the records of the last step that gave any, the type of their id and the field that holds it."""
+def _shown(
+    last: Episode, tools: Mapping[str, ToolSpec], text: str = ""
+) -> tuple[list[Mapping[str, Plain]], str, str] | None:
+    """Return the records of the last step that gave any, the type of their id and the field that holds it; of lists
+    shown side by side, those of the kind that `text` names, else the first."""
     if last.plan is None:
         return None
+    shown = list(_lists_shown(last, tools))
+    if is_side_by_side(last):
+        shown.reverse()
+        nouns = [one[1].removesuffix("Id").lower() for one in shown]
+        words = set(re.findall(r"[^\W\d_]+", text.lower()))
+        shown = [one for noun, one in zip(nouns, shown) if {noun, f"{noun}s"} & words] or shown
+    return shown[0] if shown else None
+
+
+def _lists_shown(last: Episode, tools: Mapping[str, ToolSpec]) -> Iterator[tuple[list[Mapping[str, Plain]], str, str]]:
+    """Yield the records of each step that gave any, the last first, with the type of their id and its field."""
+    assert last.plan is not None
     for result in reversed(last.results):
         spec = tools.get(last.plan.steps[result.step].tool)
         if result.status != "done" or spec is None:
@@ -759,8 +775,7 @@ def _shown(last: Episode, tools: Mapping[str, ToolSpec]) -> tuple[list[Mapping[s
         fields = spec.fields.items()  # any id but its own could stand in for other words of the plan
         field = next((n for n, kind in fields if kind == "FilePath" or (n == "id" and kind.endswith("Id"))), "")
         if records and field:
-            return records, spec.fields[field], field
-    return None
+            yield records, spec.fields[field], field
 
 
 _POLITELY = (

@@ -352,11 +352,49 @@ def with_its_topic(text: str) -> str:
     match = _ABOUT.fullmatch(_TAG.sub("", text).strip())
     if match is None:
         return text
-    thing = _thing_of(match["remark"].strip(" ,.;"))
+    remark, verb, rest = match["remark"].strip(" ,.;"), match["verb"], match["rest"].strip(" ,")
+    if verb.lower() == "change" and rest.lower() in ("", *_POLITE_ENDS):
+        return _with_its_place(remark) or text  # the remark says to what
+    thing = _thing_of(remark)
     if not thing:
         return text
-    verb, rest = match["verb"], match["rest"].strip(" ,")
     return f"{verb} {thing} {rest}".strip()
+
+
+_POLITE_ENDS = ("please", "pls", "for me", "for me please", "thanks", "then", "over")
+_OF_PLACE = re.compile(
+    r"(?P<thing>(?:the\s+|my\s+|our\s+)?\S.*?)(?:\s+(?:is|are|will\s+be)|['’]s)\s+(?:now\s+)?(?:in|at)\s+"
+    r"(?P<place>[^\W\d]\S*(?:\s+\S+){0,6}?)(?:\s+(?:now|instead|from\s+now\s+on|this\s+time))*",
+    re.IGNORECASE,
+)
+
+
+def _with_its_place(remark: str) -> str:
+    """Return what says where something is now as the order for it; empty for any other remark, and where it may say
+    when: "the show is at noon now"."""
+    found = _OF_PLACE.fullmatch(remark)
+    if found is None or found["thing"].lower().split()[0] in _NOBODY:
+        return ""
+    said = found["place"].lower().split()
+    is_time = any(word in NUMBER_WORDS or word in WEEKDAYS or word in _TIMES_OF_DAY for word in said)
+    return "" if is_time else _IS_AT.format(found["thing"].strip(), found["place"])
+
+
+_IS_AT = "{} is at {} from now on"
+_PLACE_ORDER = re.compile(
+    r"\s*(?:please\s+)?(?:change|update|set|switch|correct)\s+(?:the\s+)?(?:place|venue|location)\s+(?:of|for)\s+"
+    r"(?P<thing>\S[^,;:?!]{1,60}?)\s+to\s+(?!be\b)(?P<place>[^,;:?!]{2,60}?)(?:\s+(?:please|pls))?\s*[.!]*\s*",
+    re.IGNORECASE,
+)
+
+
+def with_place_stated(text: str) -> str:
+    """Return an order for another place as what says where the thing is: "change the venue of the play to the gym"."""
+    found = _PLACE_ORDER.fullmatch(text)
+    return text if found is None or " and " in text.lower() else _IS_AT.format(found["thing"], found["place"])
+
+
+_TIMES_OF_DAY = frozenset(listed("noon midday midnight morning afternoon evening night tonight tomorrow half quarter"))
 
 
 def _thing_of(remark: str) -> str:
@@ -509,6 +547,8 @@ def plainly(text: str) -> str:
     if len(text) > _LONGEST:
         return text
     said = without_remarks(
-        as_written(with_person_named(with_its_topic(without_repairs(without_first_try(with_list_named(text))))))
+        with_person_named(
+            with_its_topic(without_repairs(without_first_try(with_list_named(as_written(with_place_stated(text))))))
+        )
     )
     return with_its_level(with_verb(without_gaps(said)))

@@ -4,10 +4,10 @@
 is one of them: an `Ambiguous` error says its choices after a colon, with semicolons between them, or stands for the
 records that a look-up gave.
 
-Covered: a missing time, length, number, text, person, things for a list; a deed to be reminded of, which is said like a
-request ("call the plumber at 5"); a place ("the second one", "2") and words that fit one choice alone ("the one from
-Tuesday"). Not covered: an answer that is meant as another request; several of the choices, and what was asked before
-the last request.
+Covered: a missing time, length, number, unit, text, person, things for a list; a deed to be reminded of, which is said
+like a request ("call the plumber at 5"); a place ("the second one", "2") and words that fit one choice alone ("the one
+from Tuesday"). Not covered: an answer that is meant as another request; several of the choices, and what was asked
+before the last request.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence, Set
 
 from hearth import patterns as re
 from hearth.language.reading import Utterance
-from hearth.language.text.tokens import Slot, listed
+from hearth.language.text.tokens import UNIT_WORDS, Slot, listed
 from hearth.types import Episode, Plain, Plan, Record, StepResult, ToolSpec
 
 # ── One of several ────────────────────────────────────────────────────────────────────────────────────
@@ -32,7 +32,9 @@ PLACES: Mapping[str, int] = {
     "latest": 0,
 }
 _FILLERS = frozenset(
-    listed("the one ones no i mean meant it's its that that's is with from of please to for number a an my and on at")
+    listed(
+        "the one ones no i mean meant in it's its that that's is with from of please to for number a an my and on at"
+    )
 )
 _MOST_WORDS = 8
 _CHOICES = re.compile(r": (?P<names>.+); say\b", re.DOTALL)
@@ -123,6 +125,7 @@ _TIMES = frozenset(listed("at start end date length due when until"))
 _LENGTHS = frozenset(listed("length"))
 _ITEMS = frozenset({"items"})
 _LIST = frozenset({"list"})
+_UNIT_NOW, _UNIT_WANTED = "from_unit", "to_unit"
 _PEOPLE = frozenset(listed("to name attendees person sender"))
 _DEEDS = frozenset({"add_reminder.text"})
 """What is to be done by a person, so that the answer begins like a request."""
@@ -210,12 +213,28 @@ def answered(utterance: Utterance, asked: Episode) -> str:
         return f"{before} {time}"
     if names == _LIST:
         return _with_list(before, said, {name.partition(".")[0] for name in refusal.missing})
+    if names <= {_UNIT_NOW, _UNIT_WANTED} and (unit := _unit_said(words)):
+        return _with_unit(before, then.slots, unit, is_wanted=_UNIT_NOW not in names)
     if names & _ITEMS and (verb := re.match(r"(?:please\s+)?(?:add|put)\b", before, re.IGNORECASE)) is not None:
         return f"{verb[0]} {said}{before[verb.end() :]}"
     if names & _TEXTS:
         joint = " " if words[0] in ("to", "that", "about", "for", "saying", "with") else ": "
         return f"{before}{joint}{said}"
     return ""
+
+
+def _unit_said(words: Sequence[str]) -> str:
+    """Return the unit that an answer says and nothing else: "km", "it's in grams"."""
+    left = [word for word in words if word not in _FILLERS]
+    return left[0] if len(left) == 1 and left[0] in UNIT_WORDS else ""
+
+
+def _with_unit(before: str, slots: Sequence[Slot], unit: str, *, is_wanted: bool) -> str:
+    """Return the request with the unit that its one number is in, or that is wanted; empty where it has several."""
+    if is_wanted:
+        return f"{before} to {unit}"
+    numbers = [slot for slot in slots if slot.kind == "number"]
+    return f"{before[: numbers[0].end]} {unit}{before[numbers[0].end :]}" if len(numbers) == 1 else ""
 
 
 def _with_person(before: str, said: str, *, has_cue: bool) -> str:

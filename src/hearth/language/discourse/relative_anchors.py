@@ -8,14 +8,14 @@ length; a direction that English leaves open ("move it forward an hour").
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from hearth import patterns as re
 from hearth.formats.tool_signature import parse_duration
 from hearth.language.reading import Utterance
 from hearth.language.text.tokens import NUMBER_WORDS, Slot, listed
-from hearth.types import Episode, Plain
+from hearth.types import Episode, Plain, StepResult
 
 _BEFORE = re.compile(r"\s*(?P<way>before(?:hand)?|b4|after(?:wards)?)\b(?P<it>\s+(?:that|it|then)\b)?", re.I)
 _DAY_BEFORE = re.compile(
@@ -65,7 +65,7 @@ def on_its_day(utterance: Utterance, record: Mapping[str, Plain]) -> str:
 
 
 def _title_shown(last: Episode) -> str:
-    for result in reversed(last.results):
+    for result in _as_shown(last):
         value = result.value[0] if isinstance(result.value, list) and len(result.value) == 1 else result.value
         if isinstance(value, dict):
             return str(value.get("title") or "")
@@ -77,9 +77,23 @@ def _is_open(text: str, match: re.Match[str]) -> bool:
     return match["it"] is not None or _MAY_FOLLOW.match(text, match.end()) is not None
 
 
+def is_side_by_side(last: Episode) -> bool:
+    """Return whether an answer told several lists, none of which another step needed: events, and reminders."""
+    lists = [result for result in last.results if result.status == "done" and isinstance(result.value, list)]
+    is_one_need = last.plan is None or any(step.needs() for step in last.plan.steps)
+    return len(lists) == len(last.results) > 1 and not is_one_need
+
+
+def _as_shown(last: Episode) -> Iterator[StepResult]:
+    """Yield the results, what the answer was about first: of lists side by side the first, else the last."""
+    if is_side_by_side(last):
+        return (result for result in last.results if result.value)
+    return reversed(last.results)
+
+
 def moment_shown(last: Episode) -> dt.datetime | None:
-    """Return when the one record of the last answer takes place."""
-    for result in reversed(last.results):
+    """Return when the one record of the last answer takes place; of lists side by side, the one of the first."""
+    for result in _as_shown(last):
         if result.status != "done":
             continue
         records = result.value if isinstance(result.value, list) else [result.value]

@@ -212,13 +212,14 @@ def _may_be_unit_or_sum(word: str, letters: frozenset[str]) -> bool:
 
 
 def _letter_units(said: Sequence[Token]) -> frozenset[str]:
-    """Return the single letters that are units here: "5000 m in miles", "20 c in f"."""
+    """Return the single letters that are units here: "5000 m in miles", "20 c in f", "a 10k in miles"."""
     words = [token.low for token in said]
     named = {UNIT_WORDS[word] for word in words if word in UNIT_WORDS}
     is_converted = "convert" in words
     pairs = set(zip(words, words[2:], strict=False)) if {"c", "f"} <= set(words) else set()
     has_heat = is_converted or named & HEATS or pairs & {("c", "f"), ("f", "c")}
-    return frozenset(["m"] if named & LENGTHS or is_converted else []) | frozenset(["c", "f"] if has_heat else [])
+    lengths = [*(["m"] if named & LENGTHS or is_converted else []), *(["k"] if named & LENGTHS else [])]
+    return frozenset(lengths) | frozenset(["c", "f"] if has_heat else [])
 
 
 def _codes(said: Sequence[Token]) -> set[int]:
@@ -341,6 +342,9 @@ def _unit_at(said: Sequence[Token], place: int, letters: frozenset[str] = frozen
         return None
     if words[0] in UNIT_WORDS:
         return UNIT_WORDS[words[0]], place + 1
+    if words[0] in letters and words[0] == "k":  # "5k metres" are thousands of them
+        is_of_others = words[1:2] and words[1] in UNIT_WORDS
+        return ("kilometer", place + 1) if _touching(said, place) and not is_of_others else None
     if words[0] in letters:
         return TOUCHING_UNITS[words[0]], place + 1
     if words[0] in TOUCHING_UNITS and place and said[place].start == said[place - 1].end:
@@ -445,7 +449,7 @@ def _sum(
     if said[index].low == "square":
         return _square_root(text, said, index), index
     if said[index].low in _OF_LISTS or said[index].low == "add":
-        return _of_list(text, said, index), index
+        return _of_list(text, said, index) or _share_added(text, said, index), index
     if said[index].low in _SHARING:
         return _shared(text, said, index), index
     is_itself_asked = adds_up or _ASKED_FOR.search(text[max(0, said[index].start - 40) : said[index].start]) is not None
@@ -680,6 +684,21 @@ def _of_list(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] |
     return slot_at("expression", text, said[index].start, said[end - 1].end, views), end
 
 
+def _share_added(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
+    """Read "add 13.5% vat to 200", "add ten percent to £84"."""
+    share = spoken_number(said, index + 1) if said[index].low == "add" and index + 1 < len(said) else None
+    place = _past_percent(said, share[1]) if share is not None else 0
+    place += bool(place) and place < len(said) and said[place].low in _SURCHARGES
+    if share is None or not place or [token.low for token in said[place : place + 1]] != ["to"]:
+        return None
+    place += 1 + (place + 1 < len(said) and said[place + 1].low in CURRENCY_SIGNS)
+    whole = _operand(text, said, place, is_first=False) if place < len(said) else None
+    if whole is None or not whole[0][-1:].isdecimal():
+        return None
+    views: dict[str, Plain] = {"expression": f"{whole[0]} + {_plain_number(share[0])}%"}
+    return slot_at("expression", text, said[index].start, said[whole[1] - 1].end, views), whole[1]
+
+
 def _share(said: Sequence[Token], place: int) -> tuple[str, int] | None:
     """Read "half of", "a third of", "two thirds of" as a fraction, and return the index of "of"."""
     top, following = 1, place
@@ -713,6 +732,8 @@ def _operand(text: str, said: Sequence[Token], place: int, *, is_first: bool) ->
     read = spoken_number(said, place)
     if read is None or (said[place].kind == "number" and said[place].start and text[said[place].start - 1].isalnum()):
         return None
+    if said[place].kind == "number" and _touching(said, read[1]) == "k":
+        return _plain_number(read[0] * 1000), read[1] + 1
     if _touching(said, read[1]) and _touching(said, read[1]) != "x":
         return None
     return _plain_number(read[0]), read[1]

@@ -46,7 +46,14 @@ from hearth.memory.inquiry.reading.strangers import is_order_to_say, is_stranger
 from hearth.memory.inquiry.reading.value_owners import People, people_of, with_apostrophes
 from hearth.memory.inquiry.record_answers import answer_from_records, matter_of
 from hearth.memory.inquiry.summaries import asked_for_summary, decision_of, summary_of
-from hearth.memory.passages.collecting import FOLDERS, FilePassages, is_indexed, passages_in, unquoted_place_of
+from hearth.memory.passages.collecting import (
+    FOLDERS,
+    FilePassages,
+    is_indexed,
+    passages_in,
+    place_by_known,
+    unquoted_place_of,
+)
 from hearth.memory.passages.document_text import reads_pictures
 from hearth.memory.passages.passage_store import Candidate, Passage, PassageStore
 from hearth.memory.search.terms import STOP_WORDS, telling_words
@@ -384,11 +391,15 @@ class HomeAnswers:
         nearest = self._nearest(readings) or (f"card “{name}”" if name else "")
         return HomeAnswer("unknown", "", self.looked_at(), (), round(chance, 4), nearest)
 
-    @staticmethod
-    def _nearest(readings: Sequence[Reading]) -> str:
-        """Return the likeliest place of an answer that is too unlikely to be told, where it is worth a look."""
+    def _nearest(self, readings: Sequence[Reading]) -> str:
+        """Return the likeliest place of an answer that is too unlikely to be told, where it is worth a look: in no
+        words of a stranger's, and in none that read like an instruction."""
         best = readings[0] if readings else None
-        return unquoted_place_of(best.candidate.passage) if best is not None and best.chance >= LEAST_NEAR else ""
+        if best is None or best.chance < LEAST_NEAR:
+            return ""
+        passage = best.candidate.passage
+        is_quotable = not best.is_strangers and not self._is_instruction(f"{passage.title} {passage.person}")
+        return place_by_known(passage) if is_quotable else unquoted_place_of(passage)
 
     def words_in(self, question: str, text: str) -> str:
         """Return the words of a text that answer a question; empty if it hardly does."""

@@ -36,7 +36,7 @@ from hearth.memory.passages.passage_store import Passage, PassageStore
 from hearth.memory.search.time_mentions import Period, times_named, without_times
 from hearth.protocols import CallContext, HomeAnswer, Witness
 from hearth.tools.mail.mailbox import SENT
-from hearth.tools.memory import DOUBTED, N_SHOWN
+from hearth.tools.memory import DOUBTED, N_SHOWN, NOTHING_THERE
 from hearth.tools.pim.calendar_events import Event, Events, Search
 from hearth.tools.pim.cards import read_cards
 from hearth.types import Context
@@ -332,7 +332,9 @@ def _clashes(period: Period, call: CallContext) -> HomeAnswer:
     events = events_in(call, max(period.start, call.now.replace(hour=0, minute=0)), period.end)
     pairs = [(a, b) for a, b in combinations(events, 2) if a.start < b.end and b.start < a.end]
     if not pairs:
-        said = f"No: none of {len(events)} events overlap" if len(events) > 1 else "No: there are not two events"
+        last = period.end - dt.timedelta(days=1) if period.end.time() == dt.time() else period.end
+        whose = f" among your {len(events)} events" if len(events) > 1 else ", for there are not two events"
+        said = f"{NOTHING_THERE} overlaps{whose} until {last.day} {last:%B}"
         return HomeAnswer("yesno", said, "", _witnesses(events, call))
     clashing = list(dict.fromkeys(event for pair in pairs for event in pair))
     said = "; ".join(f"{a.title} ({hours_of(a)}) and {b.title} ({hours_of(b)})" for a, b in pairs[:N_SHOWN])

@@ -341,6 +341,18 @@ def unquoted_place_of(passage: Passage) -> str:
     return where_of(passage)
 
 
+def place_by_known(passage: Passage) -> str:
+    """Say where a passage stands that the owner or somebody on a card wrote, with its title: `Ana's mail “Lunch” of
+    Monday 23 November 2026`."""
+    if passage.kind not in ("mail", "event"):
+        return unquoted_place_of(passage)
+    when = f" of {said_date(passage.at)}" if passage.at is not None else ""
+    if passage.kind == "event":
+        return f"“{passage.title}” in your calendar{when}"
+    whose = f"{passage.person}'s" if passage.person and not passage.record.startswith(f"{SENT}/") else "your"
+    return f"{whose} mail “{passage.title}”{when}"
+
+
 def made_here(passage: Passage) -> str:
     """Return the kind of record that a passage is of, where Hearth may have made it; empty for any other.
 

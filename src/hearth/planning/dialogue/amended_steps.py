@@ -1,7 +1,8 @@
 """Amends a plan's steps by what its request says of them: one for each of several, the words told, what is added.
 
 "every Monday and Thursday" repeats on both days, "tell Ivy that she can come" writes "you can come" to Ivy, and a
-reminder or further recipients that were asked for beside a request (`language.discourse`) are added.
+reminder or further recipients that were asked for beside a request (`language.discourse`) are added, and the reminders
+of days whose events are listed.
 """
 
 from __future__ import annotations
@@ -324,6 +325,9 @@ def _of_the_rest(step: Step, rest: Utterance, said: Utterance) -> Step:
 
 
 _EVENT, _REMINDER = "add_event", "add_reminder"
+_EVENTS, _REMINDERS = "find_events", "find_reminders"
+_LONGEST = dt.timedelta(days=7, hours=2)
+"""The longest span of days whose reminders are told beside the events: a week, in which the clocks may change."""
 
 
 def with_lead(plan: Plan, lead: Lead, now: dt.datetime, tools: Mapping[str, ToolSpec]) -> Plan | None:
@@ -368,3 +372,24 @@ def with_copied(plan: Plan, copied: Copied, tools: Mapping[str, ToolSpec]) -> Pl
         return check_plan(replace(plan, steps=steps), tools)
     except PlanError:
         return None
+
+
+def reminders_of_days(plan: Plan, now: dt.datetime, tools: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
+    """Return the steps that list what is due on the days whose events a plan lists; none where it looks for words or
+    for hours, for more than a week, or does anything else."""
+    if _REMINDERS not in tools or any(step.tool != _EVENTS for step in plan.steps):
+        return ()
+    spans = [_whole_days(step, now) for step in plan.steps]
+    if None in spans:
+        return ()
+    return tuple(Step(_REMINDERS, {**span}, text=step.text) for step, span in zip(plan.steps, spans) if span)
+
+
+def _whole_days(step: Step, now: dt.datetime) -> Mapping[str, Argument] | None:
+    """Return the start and the end of whole days, the first of which may have begun; None for any other span."""
+    start, end = step.arguments.get("start"), step.arguments.get("end")
+    if not isinstance(start, str) or not isinstance(end, str) or step.arguments.get("query"):
+        return None
+    first, last = dt.datetime.fromisoformat(start), dt.datetime.fromisoformat(end)
+    begins = first.time() == dt.time() or abs(first - now) < dt.timedelta(minutes=1)
+    return {"start": start, "end": end} if begins and last.time() == dt.time() and last - first <= _LONGEST else None

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from hearth.formats.plan_validation import canonical
 from hearth.language.reading import Utterance
-from hearth.types import Plan, Ref, Refusal, ToolSpec
+from hearth.types import Parameter, Plan, Ref, Refusal, ToolSpec
 
 _QUESTIONS = {
     "datetime": "When?",
@@ -30,14 +30,46 @@ def question_about(missing: Sequence[tuple[str, str]], tools: Mapping[str, ToolS
     Args:
         missing: Tool and parameter of each, at least one; those beyond the second are not asked for yet.
     """
-    questions = []
-    for tool, name in missing[:2]:
-        parameter = tools[tool].parameter(name)
-        kind = canonical(parameter.type) if parameter else "text"
-        asked = _QUESTIONS.get(kind.removeprefix("list[").removesuffix("]"), "")
-        what = re.split(r"\.(?!g\.)|[;:(,]|\be\.g\.", parameter.description)[0].strip() if parameter else ""
-        questions.append(asked or (f"{what}?" if what else f"What is the {name.replace('_', ' ')}?"))
+    questions = [_question(tools[tool].parameter(name), name) for tool, name in missing[:2]]
     return f"{' '.join(dict.fromkeys(questions))} I need to know that to {_in_words(missing[0][0])}."
+
+
+def _question(parameter: Parameter | None, name: str) -> str:
+    """Ask for one value: by its type, else by what its description says of it."""
+    said = name.replace("_", " ")
+    if parameter is None:
+        return f"What is the {said}?"
+    kind = canonical(parameter.type).removeprefix("list[").removesuffix("]")
+    if kind in _QUESTIONS:
+        return _WHERE_TO if kind == "FilePath" and name == "to" else _QUESTIONS[kind]
+    if kind.endswith("Id"):
+        return f"Which {_spaced(kind.removesuffix('Id'))}?"
+    what = re.split(r"\.(?!g\.)|[;:(,]|\be\.g\.", parameter.description)[0].strip().replace("the owner's", "your")
+    for pattern, question in _AS_QUESTIONS:
+        if (found := re.fullmatch(pattern, what, re.IGNORECASE)) is not None:
+            return found.expand(question)
+    if re.match(r"(?:wh|how\b|in\b|to\b)", what, re.IGNORECASE):
+        return f"Which {said}?" if what.lower() == "which" else f"{what}?"
+    is_named = re.match(r"(?:the|its|your)\b", what, re.IGNORECASE)
+    return f"What is {what[:1].lower()}{what[1:]}?" if is_named else f"What is the {said}?"
+
+
+_WHERE_TO = "Where to?"
+_AS_QUESTIONS = (
+    (r"what to be (.+)", r"What should you be \1?"),
+    (r"what to (.+)", r"What should I \1?"),
+    (r"(what|where|when|who) (it|they) (is|are)", r"\1 \3 \2?"),
+    (r"what (the \w+) says", r"What should \1 say?"),
+    (r"what is noted", r"What should I note?"),
+    (r"words of what is looked for", r"What should I look for?"),
+    (r"the (\w+) it is (.+)", r"What \1 is it \2?"),
+    (r"the (\w+) wanted", r"What \1 do you want?"),
+)
+"""Forms of descriptions, and the question that each is said as."""
+
+
+def _spaced(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
 
 
 def either_asked(request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Refusal | None:
@@ -79,9 +111,23 @@ def nearest_rhythm(request: Utterance, found: Plan | Refusal, tools: Mapping[str
     return ""
 
 
+_PURPOSES = {
+    "time_until": "count the days",
+    "mark_read": "mark it as read",
+    "draft_forward": "pass a mail on",
+    "search_memory": "search your memory",
+    "device_state": "say how it is",
+}
+"""What tools do whose names are no verb with its object."""
+
+
 def _in_words(tool: str) -> str:
     """Return `add_reminder` as `add a reminder`."""
+    if tool in _PURPOSES:
+        return _PURPOSES[tool]
     verb, _, rest = tool.partition("_")
+    if (place := re.fullmatch(r"(to|from)_(\w+)", rest)) is not None:
+        return f"{verb} {place[1]} a {place[2]}"
     if not rest or rest in ("on", "off", "up", "down") or "_" in rest or rest.endswith("s") or rest == "time":
         return tool.replace("_", " ")
     return f"{verb} {'an' if rest[0] in 'aeiou' else 'a'} {rest}"

@@ -101,11 +101,25 @@ def checked_subject(subject: object, text: str) -> str:
     return clean or _first_words(text)
 
 
+_SENTENCE = re.compile(r"[.!?;:](?=\s)")
+_CLAUSE = re.compile(rf"{_SENTENCE.pattern}|,(?=\s)|\s(?:and|but|so|because|if|since|unless)(?=\s)", re.IGNORECASE)
+_GREETING = re.compile(
+    r"(?:hi|hello|hey|dear|good (?:morning|afternoon|evening))\b[^,.!\n]{0,40}[,.!]\s*", re.IGNORECASE
+)
+_LONGEST_SUBJECT, _LONGEST_WHOLE, _SHORTEST_CLAUSE = 50, 32, 8
+
+
 def _first_words(text: str) -> str:
-    line = clean_line(text.strip().partition("\n")[0])
-    if len(line) <= 60:
-        return line.rstrip(".,;:") or "(no subject)"
-    return line[: line.rfind(" ", 30, 60) if " " in line[30:60] else 60].rstrip(" .,;:") + "…"
+    """Return a short subject: the first clause, cut at the end of a word where it is long."""
+    said = _GREETING.sub("", text.strip(), count=1) or text.strip()
+    line = clean_line(next((one for one in said.split("\n") if one.strip()), ""))
+    ending = _CLAUSE if len(line) > _LONGEST_WHOLE else _SENTENCE
+    ends = (found.start() for found in ending.finditer(line) if found.start() >= _SHORTEST_CLAUSE)
+    clause = line[: next(ends, len(line))].rstrip(" .,;:")
+    if len(clause) > _LONGEST_SUBJECT:
+        cut = clause.rfind(" ", 20, _LONGEST_SUBJECT + 1)
+        clause = clause[: cut if cut > 0 else _LONGEST_SUBJECT].rstrip(" .,;:") + "…"
+    return clause or "(no subject)"
 
 
 def checked_body(text: object) -> str:

@@ -340,7 +340,7 @@ def move_event(call: CallContext, event: EventMeant, start: dt.datetime) -> Even
     return _changed(call, event, "moved", lambda place: place.move(start, call.now))
 
 
-@_changing(answer="Changed: {title}, {start}[, then {repeat}].")
+@_changing(answer="Changed: {title}, {start}[, {place}][, then {repeat}].")
 def change_event(
     call: CallContext,
     event: EventMeant,

@@ -337,6 +337,67 @@ def relations_in(text: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+_WHO_IS = re.compile(
+    r"\b(?:s?he|they|who|that|it)(?:['’]?s|\s+is|['’]?re|\s+are)\s+"
+    r"(?P<role>(?:the|our|my|an?)\s+[^\W\d_][\w'’&/ -]{1,60})",
+    re.IGNORECASE,
+)
+"""Says what somebody is: "hes the dj", "she's our doula"."""
+_ROLE_ENDS = re.compile(
+    r"\s+(?:and|but|so|who|whose|that|her|his|their|on|at|by|from|with|can|could|please|pls|number|phone|mobile|e?mail|"
+    r"\d\S*|\S*[@\d]\S*)(?:\s|$).*",
+    re.IGNORECASE | re.DOTALL,
+)
+_OWN = rf"{''.join(f'(?<!{word} )' for word in ('in', 'on', 'at', 'of', 'to', 'from', 'with'))}\b(?:my|our|the)\s+"
+_NO_ROLE = (
+    (_NO_NAMES - {"of", "and", "for"})
+    | _RECORDS
+    | frozenset(
+        "add address birthday born book call called entry good guy list lot bit man mobile named nice number one ones "
+        "person phone put reach save sender store tel telephone thanks woman work works lives friendly".split()
+    )
+)
+_MOST_ROLE_WORDS = 4
+
+
+def role_said(words: str, name: str) -> str:
+    """Return what a request says that a person is, beside their name: "Nele Busch, dog sitter", "the plumber Tom Hay",
+    "she's our doula"; empty where it says nothing of the kind."""
+    text, called = " ".join(words.split()), re.escape(" ".join(name.split()))
+    behind = re.search(
+        rf"(?<!\w){called}\s*[,(–-]\s*(?P<role>(?:[^,;.:()\n]|\.(?=\S))+)(?:[,;.:()]|$)", text, re.IGNORECASE
+    )
+    before = re.search(rf"{_OWN}(?P<role>(?:[^\W\d_]+\s+){{0,2}}?[^\W\d_]+),?\s+{called}\b", text, re.IGNORECASE)
+    stated = _WHO_IS.search(text)
+    if behind is not None and behind["role"][:2].istitle():
+        behind = None  # a place, or another name
+    said = [found["role"] for found in (stated, behind, before) if found is not None]
+    return next((role for one in said if (role := _as_role(one))), "")
+
+
+def _as_role(said: str) -> str:
+    """Return a role without its article and what follows it; empty where the words name none."""
+    role = _ROLE_ENDS.sub(
+        "", re.sub(r"^(?:the|our|my|an?|new|\s)+\s", "", f"{said.strip()} ", flags=re.IGNORECASE)
+    ).strip()
+    parts = re.findall(r"[\w'’&/-]+", role)
+    is_role = 0 < len(parts) <= _MOST_ROLE_WORDS and not any(folded(word) in _NO_ROLE for word in parts)
+    return role if is_role and not re.search(r"[\d@]", role) else ""
+
+
+_PARTICLES = frozenset("van der den de da di du dos la le von zu zur bin ibn al of the y ter".split())
+
+
+def with_capitals(name: str) -> str:
+    """Return a name that was typed in small letters with capitals: "aoife o'brien-kelly" as "Aoife O'Brien-Kelly"."""
+    words = [word if word in _PARTICLES and k else _capitalised(word) for k, word in enumerate(name.split())]
+    return " ".join(words)
+
+
+def _capitalised(word: str) -> str:
+    return re.sub(r"(?:^|(?<=-)|(?<=\b[od]['’]))[^\W\d_]", lambda letter: letter[0].upper(), word)
+
+
 def synonyms(word: str) -> frozenset[str]:
     """Return other words for the same relation."""
     return next((group for group in _SAME if word in group), frozenset([word])) - {word}

@@ -44,6 +44,8 @@ from hearth.tools.pim.cards import (
     name_words,
     put_value,
     read_cards,
+    role_said,
+    with_capitals,
 )
 from hearth.tools.pim.cards import entities as entities  # part of this module's interface
 from hearth.tools.pim.servers.mirror import Mirror, file_name
@@ -378,6 +380,8 @@ def add_contact(
     full = " ".join(checked_text(str(name), "name", MAX_NAME_CHARS).split())
     if not full:
         raise ToolError("a contact needs a name; say who it is")
+    if call.words and call.words.islower() and full.islower():
+        full = with_capitals(full)
     given, _, family = full.rpartition(" ")
     uid = str(uuid.uuid5(_NAMESPACE, call.key))
     card = new_component(
@@ -390,6 +394,7 @@ def add_contact(
         new_line("REV", f"{call.now.astimezone(dt.UTC):%Y%m%dT%H%M%SZ}"),
     )
     _put_details(call, card, email, phone, address, birthday)
+    _put_role(call, card, full)
     contacts = _Contacts(call, refresh=False)
     if any(folded(known.name) == folded(full) for _, known in contacts.all()):
         call.notices.append(f"There is another contact called {full!r} already.")
@@ -428,6 +433,7 @@ def change_contact(
     contacts = _Contacts(call, refresh=False)
     place = contacts.locate(contact)
     _put_details(call, place.component, email, phone, address, birthday)
+    _put_role(call, place.component, place.card.name)
     place.component.put(new_line("REV", f"{call.now.astimezone(dt.UTC):%Y%m%dT%H%M%SZ}"))
     result = _contact(contact, card_of(0, place.component))
     contacts.save(place)
@@ -469,6 +475,18 @@ def _put_details(
             raise ToolError(f"{birthday.isoformat()} is no birthday; expected a day between {MIN_BIRTH_YEAR} and today")
         card.remove("BDAY")
         card.add(new_line("BDAY", birthday.isoformat()))
+
+
+def _put_role(call: CallContext, card: Component, name: str) -> None:
+    """Keep what the owner says beside that the person is ("she's the florist") as the card's title, or say why not."""
+    role = role_said(call.words, name)
+    if not role or folded(role) in folded(f"{name} {card.text('ADR')}"):
+        return
+    if (known := card.text("TITLE").strip()) and folded(known) != folded(role):
+        call.notices.append(f"“{role}” was left out: the contact says “{known[:100]}” already")
+        return
+    put_value(card, "TITLE", escape(checked_text(role, "role", MAX_NAME_CHARS)))
+    call.notices.append(f"Kept as what {name.strip()[:100]} is to you or does: {role}")
 
 
 def known_people(call: CallContext) -> tuple[Entity, ...]:
