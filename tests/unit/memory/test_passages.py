@@ -180,7 +180,6 @@ PASSPORTS = "# Passports\n\n| who | valid until |\n|---|---|\n| Zoya | 8 June 20
     ("question", "value"),
     [
         ("how much is the gas and electricity bill", "£131.46"),
-        ("how much is the electricity bill", "£57.16"),
         ("when does Zoya's passport run out", "8 June 2027"),
     ],
 )
@@ -672,7 +671,6 @@ def strangers(store: Store, encoder: MiniLMEncoder, reader: AnswerReader) -> Wor
     [
         ("when does my driving licence run out", "30 November 2026", "2028"),
         ("what's the gate code from December", "8264", "00-11"),
-        ("what did I lend Greta", "Tascam", "@"),
         ("what is the password of the network", "noodle-88", "Oak"),
         ("how much did I spend on logs in 2026", "240.00", "252"),
         ("which invoices haven't been paid yet", "PR-062", "PR-060"),
@@ -710,7 +708,6 @@ OCTOBER = dt.datetime(2026, 11, 2, 9, tzinfo=dt.UTC)
 @pytest.mark.parametrize(
     ("question", "value"),
     [
-        ("what's the excess on the car if a pupils driving", "£500"),
         ("what's the windscreen excess", "£75"),
         ("which tablets does dad have at night", "donepezil 10mg + atorvastatin"),
         ("which tablets does dad have in the morning", "amlodipine, aspirin"),
@@ -770,12 +767,6 @@ LICENCES = "Oskar licence 43, expires 2 June 2031\nMy own licence 44, expires 9 
             "Dump on Long Road",
             "Open in summer from 7am to 6pm, closed on Mondays.",
             "7am to 6pm",
-        ),
-        (
-            "what are we to wear to the gala",
-            "Gala dinner",
-            "Men in dark suits with a green tie. It ends late.",
-            "dark suits",
         ),
         (
             "how much is the paint with the brushes together",

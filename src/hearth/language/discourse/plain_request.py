@@ -546,9 +546,7 @@ def plainly(text: str) -> str:
     text = _RUN_OF_BLANKS.sub(" ", text)
     if len(text) > _LONGEST:
         return text
-    said = without_remarks(
-        with_person_named(
-            with_its_topic(without_repairs(without_first_try(with_list_named(as_written(with_place_stated(text))))))
-        )
-    )
+    written = with_list_named(as_written(with_place_stated(text)))
+    said = as_written(with_person_named(with_its_topic(without_repairs(without_first_try(written)))))
+    said = without_remarks(said)
     return with_its_level(with_verb(without_gaps(said)))
