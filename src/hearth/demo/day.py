@@ -60,7 +60,7 @@ class OwnWords:
 TWENTY = (
     OwnWords("remind me to put the bins out tmrw night at 9", "add_reminder", ("put the bins out", "21:00")),
     OwnWords("alarm 6 45 tomorrow pls", "add_reminder", ("06:45",)),
-    OwnWords("whats on thursday", "find_events"),
+    OwnWords("whats on thursday", "find_events|find_reminders"),
     OwnWords("when am i seeing jonas", "find_events|next_event|find_answer", ("lunch with jonas",)),
     OwnWords("did priya write anything about the budget", "find_mail|read_mail|find_answer", ("budget talk",)),
     OwnWords("when's karins birthday again", "find_contact|upcoming_birthdays|find_answer", ("karin",)),
