@@ -109,6 +109,7 @@ _NEEDED = tuple(
         (r"how (?:much|often)\b", _NUMBERS + "|all|every|daily|week|month|year|always|never|once|twice"),
         (r"(?:what|which|how much|how high)\b.*\bpressure\b", r"\d\s?(?:bar|psi|kpa)\b"),
         (r"what(?:'s|’s|s| is| was)? .*\baddress\b", r"\A(?!.*@)"),
+        (r"who(?:m|se)?\b", r"\A(?!.*@)(?=.*[^\W\d_])"),
         (r"(?:at )?what time\b", _CLOCK),
         (r"(?:when|(?:what|which) (?:date|day|time|year|month))\b", _TIMES),
     )
