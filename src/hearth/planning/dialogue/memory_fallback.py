@@ -146,8 +146,7 @@ def _gives_way(request: Utterance, found: Plan, grounds: Grounds, tools: Mapping
         return True
     is_own = grounds.own_chance >= _LEAST_OWN_LEFT_OPEN if found.unserved else grounds.is_own
     beside = _BESIDE_THE_THINGS if grounds.is_filmed else _BESIDE_THE_THINGS | FOOTAGE_TOOLS
-    is_of_clock = planned == {"current_time"} and not found.unserved  # of which something else may be asked
-    if is_own and FIND in tools and planned <= beside and not is_taught(found) and not is_of_clock:
+    if is_own and FIND in tools and planned <= beside and not is_taught(found):
         return True
     return _is_of_a_thing(request, found) or _is_no_sum(request, found) or _is_of_another_time(request, found)
 
