@@ -797,6 +797,12 @@ def test_of_two_questions_what_nothing_answers_is_named(world: World) -> None:
     assert "nothing says" in found.value
 
 
+def test_the_end_of_an_event_alone_is_not_when_it_is(world: World) -> None:
+    text = event("y", "Eye test", "20261216T153000Z", "20261216T160000Z")
+    world.workspace.write("calendar/eyes.ics", text.encode())
+    assert world.ask("what time is the eye test").value == "16:30 to 17:00"
+
+
 def test_when_an_event_is_is_told_with_its_hours(world: World) -> None:
     world.workspace.write(
         "calendar/choir.ics", event("x", "Kiln opening", "20261204T180000Z", "20261204T200000Z").encode()

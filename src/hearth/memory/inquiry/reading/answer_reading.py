@@ -170,6 +170,8 @@ _WHOLE_MOMENT = re.compile(
     re.IGNORECASE,
 )
 """A day with its time."""
+_WHOLE_HOURS = re.compile(r"\d\d:\d\d to \d\d:\d\d")
+"""The hours of an event: its end alone is no answer to when it is."""
 _WHOLE_RANGE = re.compile(r"[€£$]\s?\d[\d,.]*\d? ?(?:to|or|-|–) ?[€£$]?\s?\d[\d,]*(?:\.\d+)?")
 _WHOLE_NUMBER = re.compile(
     r"(?<![\w.,/-])(?:\+\d{1,3}(?:[ -]?\(?\d{1,6}\)?){2,5}|0\d{2,4}(?:[ -]\d{2,6}){1,4}|\(?\d{3}\)?[ -]\d{3}[ -]\d{4})"
@@ -477,6 +479,7 @@ class _Fitting:
     """Matches within every answer to such a question."""
     is_priced: bool
     is_note: bool
+    is_event: bool
     of_others: Sequence[tuple[int, int]]
     """Lines of somebody else than who is asked for."""
 
@@ -491,6 +494,7 @@ class _Fitting:
             needed=_needed_by(question),
             is_priced=_MONEY.search(question) is not None and bool(money_in(text)),
             is_note=passage.kind == "note",
+            is_event=passage.kind == "event",
             of_others=of_others,
         )
 
@@ -503,7 +507,8 @@ class _Fitting:
         if not self._is_in_place(start, end) or not self._is_of_kind(words):
             return None
         moment = (_WHOLE_MOMENT,) if _WHEN.match(self.question) else ()
-        for whole in (_WHOLE_DATE, *moment, _WHOLE_RANGE, _WHOLE_NUMBER, _WHOLE_ADDRESS):
+        hours = (_WHOLE_HOURS,) if self.is_event else ()
+        for whole in (_WHOLE_DATE, *moment, *hours, _WHOLE_RANGE, _WHOLE_NUMBER, _WHOLE_ADDRESS):
             start, end = _widened(whole, self.text, start, end)
         if self.needed is not None and not (self.needed.search(words) and self.needed.search(self.text[start:end])):
             return None
