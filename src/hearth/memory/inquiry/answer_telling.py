@@ -99,9 +99,9 @@ def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> H
 def _told(told: Sequence[Reading], chance: float, *, has_rivals: bool) -> HomeAnswer:
     """Tell the first of readings, and the places of the others; of rivals what they say instead."""
     value = _value(told[0])
-    witnesses = [
+    witnesses = dict.fromkeys(
         replace(told_at(one), value=_value(one) if has_rivals and k else "") for k, one in enumerate(told[:N_WITNESSES])
-    ]
+    )  # two passages of one record may say the same
     return HomeAnswer(kind_of(value), value, "", tuple(witnesses), round(chance, 4))
 
 

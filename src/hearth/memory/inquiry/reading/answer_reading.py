@@ -202,8 +202,6 @@ _INSIDE = re.compile(
 _JOINED_BEFORE = re.compile(r"\w[\w-]*\Z")
 _JOINED_AFTER = re.compile(r"[\w-]*\w")
 _LONGEST_CODE = 64
-LABELLED = 0.85
-"""The chance of a value whose line names it as the question does."""
 _FULL_STOP = re.compile(r"(?:(?<=[^\W_][^\W_])|(?<=[#%)]))\.\Z")
 _BREAK = re.compile(r"[.!?:][^\S\n]*\n|\n[^\S\n]*(?:[-*•·]\s|[^\W\d_][\w '’-]{0,30}:\s)|\n[^\S\n]*\n")
 """Where no answer goes on: a sentence that ends with its line, an item of a list, a line that names its value."""
@@ -380,8 +378,7 @@ def _person_meant(question: str, passage: Passage, text: str, start: int, chance
     """Return who answers, where that is told, and how likely: a pronoun is who it stands for, or else its sentence."""
     who = who_told(question, passage)
     if who is not None and who.name:
-        likely = max(chance, LABELLED) if who.is_sure else min(max(chance, _LEAST_MEANT), DOUBTED)
-        return who.name, who.start, likely
+        return who.name, who.start, chance if who.is_sure else min(max(chance, _LEAST_MEANT), DOUBTED)
     if who is not None or is_pronoun(text):
         place = who.start if who is not None else start
         return sentence_at(passage.read, place) or text, place, min(chance, DOUBTED)
