@@ -439,6 +439,11 @@ def test_what_is_no_revision_takes_nothing_back(text: str, tools: list[str], sta
         ("add whole milk and eggs", "no, oat milk", "add oat milk and eggs"),
         ("turn on the light in the kitchen", "no, in the bedroom", "turn on the light in the bedroom"),
         ("put gym in my calendar tomorrow at 6pm", "no, at 7", "put gym in my calendar 21 November 2026 at 19:00"),
+        (
+            "put gym in my calendar tomorrow from 10 to 1",
+            "make that 9.30 instead",
+            "put gym in my calendar 21 November 2026 from 09:30 to 12:30",
+        ),
         ("put gym in my calendar tomorrow at 9", "no, at 8", "put gym in my calendar 21 November 2026 at 08:00"),
         ("put gym in my calendar tomorrow at 6pm", "no, to 7", "put gym in my calendar 21 November 2026 at 19:00"),
         ("put gym in my calendar Monday at 9", "and tuesday instead", "put gym in my calendar Tuesday at 09:00"),

@@ -574,8 +574,21 @@ def _hours_said(old: Slot, new: Slot) -> str:
     return f"{on}from {start} to {end:%H:%M}"
 
 
+def _hours_from(old: Slot, new: Slot) -> str:
+    """Return the old hours from … to … as they begin at a new clock time."""
+    began, ended = (dt.datetime.fromisoformat(str(old.views[name])) for name in ("start", "end"))
+    clock = str(new.views["time"])
+    start = nearest_half_day(clock, f"{began:%H:%M}") if says_no_half(new) else clock
+    begins = dt.datetime.combine(began.date(), dt.time.fromisoformat(start), began.tzinfo)
+    on = f"{began.day} {began:%B %Y} " if names_a_day(old) else ""
+    return f"{on}from {begins:%H:%M} to {begins + (ended - began):%H:%M}"
+
+
 def _clock_on_old_day(old: Slot, new: Slot) -> str:
-    """Complete a clock time with the old day, in the half of the day that is nearer to the old clock time."""
+    """Complete a clock time with the old day, in the half of the day that is nearer to the old clock time; what was to
+    last from one hour to another lasts as long."""
+    if {"duration", "start", "end"} <= old.views.keys() and "repeat" not in old.views:
+        return _hours_from(old, new)
     said = new.text
     if "time" in old.views and says_no_half(new):
         said = nearest_half_day(str(new.views["time"]), str(old.views["time"]))
