@@ -513,11 +513,14 @@ _IN_THE_DIARY = re.compile(
 )
 """Where something goes, said before what it is: "put in the diary chess with Ida"."""
 _TICKED_ON = re.compile(
-    r"(?P<order>\s*(?:(?:please|can\s+you|could\s+you|you\s+can)\s+)*(?:tick|cross|check)\s+)(?:off\s+)?(?!off\b)"
-    r"(?P<what>(?:(?!\b(?:off|to|onto|and|add|put)\b)[^.;:!?])+?)(?:\s+off)?\s+(?:on|in)(?=\s+(?:the|my|our)\s+(?:[^\s,.;:!?]+\s+){0,6}list\s*[.!]*\s*\Z)",
+    r"(?P<order>\s*(?:(?:please|can\s+you|could\s+you|you\s+can)\s+)*"
+    r"(?:tick|cross|check(?=\s+off\b|[^.;:!?]*\soff\s+(?:on|in)\s))\s+)(?:off\s+)?(?!off\b)"
+    r"(?P<what>(?:(?!\b(?:off|to|onto|and|add|put|is|are|was|were|if|whether|that|what|which|who|when|we|i|you|have|has|do|"
+    r"does|did)\b|['’](?:s|re)\s+(?:on|in|there)\b)[^.;:!?])+?)(?:\s+off)?\s+(?:on|in)"
+    r"(?=\s+(?:the|my|our)\s+(?:[^\s,.;:!?]+\s+){0,6}list\s*[.!]*\s*\Z)",
     re.IGNORECASE,
 )
-"""What is ticked where it stands: "tick the milk on the shopping list"."""
+"""What is ticked where it stands: "tick the milk on the shopping list"; to check without "off" is to look."""
 _MEALTIME = re.compile(r"\b(lunch|dinner|tea)\s+time\b", re.IGNORECASE)
 
 
