@@ -319,17 +319,32 @@ _ALONE = re.compile(r"(?P<thing>[\w'’ -]{3,40})\.\s*(?:\w+)?", re.IGNORECASE)
 _NOBODY = frozenset(listed("it this that there he she they i we you what who all everything"))
 
 
+_A_TIME = (
+    r"(?:it|this|that|then|today|tonight|tomorrow|the|next|any|her|his|their|\d|"
+    rf"(?:on\s+)?(?:{'|'.join(sorted(WEEKDAYS, key=len, reverse=True))})\b)"
+)
 _OF_PERSON = re.compile(
     r"\s*(?:(?:so|ok|okay|oh|hey|hi|fyi)\b,?\s+)*(?P<who>(?!(?:it|this|that|there|he|she|they|i|we|you|what|who|when|where|"
-    r"how|why|if|is|are|can|could|would|will|do|does|the|a|an|my|our)\b)[^\W\d_][\w-]*(?:\s+[^\W\d_][\w-]*){0,2}?)"
-    r"(?:['’]s|\s+(?:can['’]?t|cannot|can|could|won['’]?t|wants|needs|has|isn['’]?t|is|would|asked|prefers|said|says))\b"
-    r"[^?]{1,120}?\s*(?:[.;!,]|\s-)\s*"
+    r"how|why|if|is|are|can|could|would|will|do|does|the|a|an|my|our|every\w+|no\w*|some\w*|any\w*|all|one|"
+    rf"{'|'.join(WEEKDAYS)})\b)[^\W\d_][\w-]*(?:\s+[^\W\d_][\w-]*)?)"
+    rf"(?P<state>\s+(?:can['’]?t|cannot|couldn['’]?t|won['’]?t|can\s+only)\s+(?:(?:come|be|get|attend)\b|(?:do|make|manage)\s+{_A_TIME})"
+    r"|(?:['’]s|\s+is|\s+isn['’]?t)\s+(?:(?:not|off|still|really|running|so|very|a\s+bit)\s+)*"
+    r"(?:ill|sick|unwell|poorly|well|late|away|off|out|busy|stuck|delayed|free|ready|around|here|on\s+holiday|in\s+hospital)\b)"
+    r"(?P<more>[^?]{0,120}?)\s*(?:[.;!,]|\s-)\s*"
     r"(?P<order>(?:(?:so|and|please|just|can\s+you|could\s+you|you\s+can)\s+)*"
     r"(?:move|shift|push|bump|reschedule|swap|postpone|slide)\s+)"
     r"(?P<pronoun>her|him|his|them|their)\b(?P<rest>[^;?]*)",
     re.IGNORECASE,
 )
-"""An order for the time of whoever the remark before it is about: "Ida can't do Tuesday, move her to Friday"."""
+"""An order for the time of whoever the remark before it says cannot be there: "Ida can't do Tuesday, move her to
+Friday"."""
+_OF_OTHERS = re.compile(
+    r"\b(?:sa(?:y|ys|id|ying)|tell(?:s|ing)?|told|ask(?:s|ed|ing)?|thinks?|thought|reckons?|hears?|heard|mention(?:s|ed)|"
+    r"knows?|knew|wants?|wanted|prefers?|needs?|wrote|writes|texted|mailed|emailed|called|rang|and|or|but|with|without|until|"
+    r"because|cause|cos|coz|since|as|for|if|unless|while|when)\b",
+    re.IGNORECASE,
+)
+"""Words by which a remark may be about somebody besides whom it begins with."""
 _NO_THING = re.compile(
     r"\s*(?:\Z|[.,!]|(?:to|from|by|on|at|back|forward|out|in|up|into|until|till|over|for|earlier|later|a|an|the|\d\S*)\b)",
     re.IGNORECASE,
@@ -340,11 +355,17 @@ _NO_THING = re.compile(
 def with_person_named(text: str) -> str:
     """Return the order with the name of whom the remark before it is about; the text where there is none."""
     found = _OF_PERSON.fullmatch(text)
-    if found is None:
+    if found is None or _OF_OTHERS.search(text[: found.start("order")]) or _names_somebody(found["more"]):
         return text
     is_owned = found["pronoun"].lower() in ("his", "their", "her") and not _NO_THING.match(found["rest"])
     owner = f"{found['who']}'s" if is_owned else found["who"]
     return f"{found['order']}{owner}{found['rest']}".strip()
+
+
+def _names_somebody(said: str) -> bool:
+    """Return whether words hold a name: a capital that is no weekday's, or an owner's mark."""
+    words = [word for word in _WORD.findall(said) if word.lower() not in WEEKDAYS]
+    return any(word[0].isupper() or word.lower().endswith(("'s", "’s")) for word in words)
 
 
 def with_its_topic(text: str) -> str:
