@@ -24,7 +24,8 @@ from hearth import patterns as re
 from hearth.language.discourse.question_answers import list_said, with_list_named
 from hearth.language.temporal.time_words import WEEKDAYS
 from hearth.language.text.tokens import NUMBER_WORDS, listed, spoken_number, tokens
-from hearth.types import Episode
+from hearth.language.values.slots import find_slots
+from hearth.types import Context, Episode
 
 # ── Levels that are not said ──────────────────────────────────────────────────────────────────────────
 
@@ -384,7 +385,7 @@ def with_its_topic(text: str) -> str:
 
 _POLITE_ENDS = ("please", "pls", "for me", "for me please", "thanks", "then", "over")
 _OF_PLACE = re.compile(
-    r"(?P<thing>(?:the\s+|my\s+|our\s+)?\S.*?)(?:\s+(?:is|are|will\s+be)|['’]s)\s+(?:now\s+)?(?:in|at)\s+"
+    r"(?P<thing>(?:the\s+|my\s+|our\s+)?\S.*?)(?:\s+(?:is|are|will\s+be)|['’]s)\s+(?:now\s+)?(?P<in>in|at)\s+"
     r"(?P<place>[^\W\d]\S*(?:\s+\S+){0,6}?)(?:\s+(?:now|instead|from\s+now\s+on|this\s+time))*",
     re.IGNORECASE,
 )
@@ -396,12 +397,21 @@ def _with_its_place(remark: str) -> str:
     found = _OF_PLACE.fullmatch(remark)
     if found is None or found["thing"].lower().split()[0] in _NOBODY:
         return ""
-    said = found["place"].lower().split()
-    is_time = any(word in NUMBER_WORDS or word in WEEKDAYS or word in _TIMES_OF_DAY for word in said)
-    return "" if is_time else _IS_AT.format(found["thing"].strip(), found["place"])
+    if _says_when(found["place"]):
+        return ""
+    return _IS.format(found["thing"].strip(), found["in"].lower(), found["place"])
 
 
-_IS_AT = "{} is at {} from now on"
+_IS = "{} is {} {} from now on"
+_A_DAY, _NO_CONTEXT = dt.datetime(2026, 1, 5, 12, tzinfo=dt.UTC), Context()
+
+
+def _says_when(place: str) -> bool:
+    """Return whether words that stand where a place does name a time."""
+    said = (f"at {place}", f"in {place}")
+    return any(slot.kind in ("time", "duration") for one in said for slot in find_slots(one, _A_DAY, _NO_CONTEXT))
+
+
 _PLACE_ORDER = re.compile(
     r"\s*(?:please\s+)?(?:change|update|set|switch|correct)\s+(?:the\s+)?(?:place|venue|location)\s+(?:of|for)\s+"
     r"(?P<thing>\S[^,;:?!]{1,60}?)\s+to\s+(?!be\b)(?P<place>[^,;:?!]{2,60}?)(?:\s+(?:please|pls))?\s*[.!]*\s*",
@@ -412,10 +422,9 @@ _PLACE_ORDER = re.compile(
 def with_place_stated(text: str) -> str:
     """Return an order for another place as what says where the thing is: "change the venue of the play to the gym"."""
     found = _PLACE_ORDER.fullmatch(text)
-    return text if found is None or " and " in text.lower() else _IS_AT.format(found["thing"], found["place"])
-
-
-_TIMES_OF_DAY = frozenset(listed("noon midday midnight morning afternoon evening night tonight tomorrow half quarter"))
+    if found is None or " and " in text.lower() or _says_when(found["place"]):
+        return text
+    return _IS.format(found["thing"], "at", found["place"])
 
 
 def _thing_of(remark: str) -> str:
