@@ -29,6 +29,8 @@ from hearth.language.discourse.plain_request import plainly
         ("Ida Berg's ill - move her lesson to Friday", "move Ida Berg's lesson to Friday"),
         ("Ida can't make it tomorrow, move her to 3", "move Ida to 3"),
         ("make a new list for the hen do: sashes, a bus", 'add sashes, a bus to the "hen do" list'),
+        ("make a list called to do for easter with cards", 'add cards to the "to do for easter" list'),
+        ("make a list called to pack: socks", 'add socks to the "to pack" list'),
         ("start a list for camping: tent, stove", "add tent, stove to the camping list"),
         ("Door hinges. Ordered. Tick that off", "tick Door hinges off"),
         (
@@ -104,6 +106,8 @@ def test_what_is_meant(said: str, meant: str) -> None:
         "Nobody can come, move them to 3",
         "Traffic is bad, move her to 3",
         "friday is off, move her to 3",
+        "make a list to pack with socks",
+        "make a list called with socks",
         "check rope is on the camping list",
         "check that rope is on the camping list",
         "check the rope on the camping list",
