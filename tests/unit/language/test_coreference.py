@@ -531,6 +531,25 @@ def test_no_time_counts_from_a_thing_where_none_is_meant(text: str) -> None:
     assert said_from(text) == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "sought"),
+    [
+        ("move the pills to 8", {"find_events": "pills", "find_reminders": "pills"}),
+        ("the pills have been moved to 8", {"find_events": "pills", "find_reminders": "pills"}),
+        ("push the pills back by an hour", {"find_events": "pills", "find_reminders": "pills"}),
+        ("change the pills reminder to 8", {"find_reminders": "pills"}),
+        ("change the heating to 20", {"find_events": "heating"}),
+        ("change the heating to 20 instead of 18", {}),
+        ("put the heating to 20", {"find_events": "heating"}),
+        ("the heating is at 20 now", {"find_events": "heating"}),
+        ("move the dentist to Friday instead of 9", {}),  # says no time of its own day: nothing is looked up
+    ],
+)
+def test_reminders_are_looked_up_only_where_a_time_is_moved(text: str, sought: dict[str, str]) -> None:
+    anchor = named_anchor(Utterance(text, FIXED_NOW, context=KNOWN))
+    assert (dict(anchor.looked_up) if anchor is not None else {}) == sought
+
+
 def test_the_time_of_what_is_moved_is_no_part_of_its_name() -> None:
     anchor = named_anchor(Utterance("move lunch with Anna on Monday to 2 pm", FIXED_NOW, context=KNOWN))
     assert anchor is not None

@@ -391,3 +391,44 @@ def test_what_is_put_in_a_found_stretch_does_not_end_with_what_was_searched() ->
     assert found[1] == ("add_event", put)
     own: dict[str, Argument] = {"title": "massage", "start": start, "end": Ref(0, ("0", "end"))}  # the whole of it
     assert mended("put massage in my free time", look, Step("add_event", own))[1] == ("add_event", own)
+
+
+@pytest.mark.parametrize(
+    ("text", "repeat", "is_kept"),
+    [
+        ("remind me on 8 December 2026 at 08:40 about dentist", "daily", False),
+        ("when's the dentist and remind me tomorrow at 8", "weekly", False),
+        ("remind me every day at 8 to brush", "daily", True),
+        ("remind me on Mondays at 8 to brush", "weekly", True),
+        ("remind me mornings to brush", "daily", True),
+        ("remind me of Karin's birthday on 3 May", "yearly", True),
+        ("remind me of the rent once a month", "monthly", True),
+    ],
+)
+def test_nothing_comes_again_that_was_asked_for_once(text: str, repeat: str, is_kept: bool) -> None:
+    step = Step("add_reminder", {"text": "x", "at": "2026-12-08T08:40:00+00:00", "repeat": repeat})
+    assert ("repeat" in mended(text, step)[0][1]) == is_kept
+
+
+def test_a_taught_rhythm_and_a_change_of_rhythm_stay() -> None:
+    step = Step("add_reminder", {"text": "x", "at": "2026-12-08T08:40:00+00:00", "repeat": "daily"})
+    taught = held("pills as ever", step, rests_on=("owner:1",))
+    assert isinstance(taught, Plan)
+    assert taught.steps == (step,)
+    steps = (Step("find_events", {"query": "x"}), Step("change_event", {"event": Ref(0, ("id",)), "repeat": "weekly"}))
+    assert mended("make x like y", *steps)[1][1]["repeat"] == "weekly"
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "meant"),
+    [
+        ("the drill is at Moll's from now on", "Moll", "Moll's"),
+        ("drill on friday at Moll’s", "Moll", "Moll’s"),
+        ("the drill is at Moll's place from now on", "Moll", "Moll"),
+        ("Moll's drill is at the gym", "the gym", "the gym"),
+        ("the drill is at Moll from now on, Moll's", "Moll", "Moll"),
+    ],
+)
+def test_a_place_keeps_the_end_of_its_name(text: str, place: str, meant: str) -> None:
+    steps = (Step("find_events", {"query": "drill"}), Step("change_event", {"event": Ref(0, ("id",)), "place": place}))
+    assert mended(text, *steps)[1][1]["place"] == meant

@@ -24,7 +24,8 @@ from hearth import patterns as re
 from hearth.language.discourse.question_answers import list_said, with_list_named
 from hearth.language.temporal.time_words import WEEKDAYS
 from hearth.language.text.tokens import NUMBER_WORDS, listed, spoken_number, tokens
-from hearth.types import Episode
+from hearth.language.values.slots import find_slots
+from hearth.types import Context, Episode
 
 # ── Levels that are not said ──────────────────────────────────────────────────────────────────────────
 
@@ -319,17 +320,32 @@ _ALONE = re.compile(r"(?P<thing>[\w'’ -]{3,40})\.\s*(?:\w+)?", re.IGNORECASE)
 _NOBODY = frozenset(listed("it this that there he she they i we you what who all everything"))
 
 
+_A_TIME = (
+    r"(?:it|this|that|then|today|tonight|tomorrow|the|next|any|her|his|their|\d|"
+    rf"(?:on\s+)?(?:{'|'.join(sorted(WEEKDAYS, key=len, reverse=True))})\b)"
+)
 _OF_PERSON = re.compile(
     r"\s*(?:(?:so|ok|okay|oh|hey|hi|fyi)\b,?\s+)*(?P<who>(?!(?:it|this|that|there|he|she|they|i|we|you|what|who|when|where|"
-    r"how|why|if|is|are|can|could|would|will|do|does|the|a|an|my|our)\b)[^\W\d_][\w-]*(?:\s+[^\W\d_][\w-]*){0,2}?)"
-    r"(?:['’]s|\s+(?:can['’]?t|cannot|can|could|won['’]?t|wants|needs|has|isn['’]?t|is|would|asked|prefers|said|says))\b"
-    r"[^?]{1,120}?\s*(?:[.;!,]|\s-)\s*"
+    r"how|why|if|is|are|can|could|would|will|do|does|the|a|an|my|our|every\w+|no\w*|some\w*|any\w*|all|one|"
+    rf"{'|'.join(WEEKDAYS)})\b)[^\W\d_][\w-]*(?:\s+[^\W\d_][\w-]*)?)"
+    rf"(?P<state>\s+(?:can['’]?t|cannot|couldn['’]?t|won['’]?t|can\s+only)\s+(?:(?:come|be|get|attend)\b|(?:do|make|manage)\s+{_A_TIME})"
+    r"|(?:['’]s|\s+is|\s+isn['’]?t)\s+(?:(?:not|off|still|really|running|so|very|a\s+bit)\s+)*"
+    r"(?:ill|sick|unwell|poorly|well|late|away|off|out|busy|stuck|delayed|free|ready|around|here|on\s+holiday|in\s+hospital)\b)"
+    r"(?P<more>[^?]{0,120}?)\s*(?:[.;!,]|\s-)\s*"
     r"(?P<order>(?:(?:so|and|please|just|can\s+you|could\s+you|you\s+can)\s+)*"
     r"(?:move|shift|push|bump|reschedule|swap|postpone|slide)\s+)"
     r"(?P<pronoun>her|him|his|them|their)\b(?P<rest>[^;?]*)",
     re.IGNORECASE,
 )
-"""An order for the time of whoever the remark before it is about: "Ida can't do Tuesday, move her to Friday"."""
+"""An order for the time of whoever the remark before it says cannot be there: "Ida can't do Tuesday, move her to
+Friday"."""
+_OF_OTHERS = re.compile(
+    r"\b(?:sa(?:y|ys|id|ying)|tell(?:s|ing)?|told|ask(?:s|ed|ing)?|thinks?|thought|reckons?|hears?|heard|mention(?:s|ed)|"
+    r"knows?|knew|wants?|wanted|prefers?|needs?|wrote|writes|texted|mailed|emailed|called|rang|and|or|but|with|without|until|"
+    r"because|cause|cos|coz|since|as|for|if|unless|while|when)\b",
+    re.IGNORECASE,
+)
+"""Words by which a remark may be about somebody besides whom it begins with."""
 _NO_THING = re.compile(
     r"\s*(?:\Z|[.,!]|(?:to|from|by|on|at|back|forward|out|in|up|into|until|till|over|for|earlier|later|a|an|the|\d\S*)\b)",
     re.IGNORECASE,
@@ -340,11 +356,17 @@ _NO_THING = re.compile(
 def with_person_named(text: str) -> str:
     """Return the order with the name of whom the remark before it is about; the text where there is none."""
     found = _OF_PERSON.fullmatch(text)
-    if found is None:
+    if found is None or _OF_OTHERS.search(text[: found.start("order")]) or _names_somebody(found["more"]):
         return text
     is_owned = found["pronoun"].lower() in ("his", "their", "her") and not _NO_THING.match(found["rest"])
     owner = f"{found['who']}'s" if is_owned else found["who"]
     return f"{found['order']}{owner}{found['rest']}".strip()
+
+
+def _names_somebody(said: str) -> bool:
+    """Return whether words hold a name: a capital that is no weekday's, or an owner's mark."""
+    words = [word for word in _WORD.findall(said) if word.lower() not in WEEKDAYS]
+    return any(word[0].isupper() or word.lower().endswith(("'s", "’s")) for word in words)
 
 
 def with_its_topic(text: str) -> str:
@@ -363,7 +385,7 @@ def with_its_topic(text: str) -> str:
 
 _POLITE_ENDS = ("please", "pls", "for me", "for me please", "thanks", "then", "over")
 _OF_PLACE = re.compile(
-    r"(?P<thing>(?:the\s+|my\s+|our\s+)?\S.*?)(?:\s+(?:is|are|will\s+be)|['’]s)\s+(?:now\s+)?(?:in|at)\s+"
+    r"(?P<thing>(?:the\s+|my\s+|our\s+)?\S.*?)(?:\s+(?:is|are|will\s+be)|['’]s)\s+(?:now\s+)?(?P<in>in|at)\s+"
     r"(?P<place>[^\W\d]\S*(?:\s+\S+){0,6}?)(?:\s+(?:now|instead|from\s+now\s+on|this\s+time))*",
     re.IGNORECASE,
 )
@@ -375,12 +397,21 @@ def _with_its_place(remark: str) -> str:
     found = _OF_PLACE.fullmatch(remark)
     if found is None or found["thing"].lower().split()[0] in _NOBODY:
         return ""
-    said = found["place"].lower().split()
-    is_time = any(word in NUMBER_WORDS or word in WEEKDAYS or word in _TIMES_OF_DAY for word in said)
-    return "" if is_time else _IS_AT.format(found["thing"].strip(), found["place"])
+    if _says_when(found["place"]):
+        return ""
+    return _IS.format(found["thing"].strip(), found["in"].lower(), found["place"])
 
 
-_IS_AT = "{} is at {} from now on"
+_IS = "{} is {} {} from now on"
+_A_DAY, _NO_CONTEXT = dt.datetime(2026, 1, 5, 12, tzinfo=dt.UTC), Context()
+
+
+def _says_when(place: str) -> bool:
+    """Return whether words that stand where a place does name a time."""
+    said = (f"at {place}", f"in {place}")
+    return any(slot.kind in ("time", "duration") for one in said for slot in find_slots(one, _A_DAY, _NO_CONTEXT))
+
+
 _PLACE_ORDER = re.compile(
     r"\s*(?:please\s+)?(?:change|update|set|switch|correct)\s+(?:the\s+)?(?:place|venue|location)\s+(?:of|for)\s+"
     r"(?P<thing>\S[^,;:?!]{1,60}?)\s+to\s+(?!be\b)(?P<place>[^,;:?!]{2,60}?)(?:\s+(?:please|pls))?\s*[.!]*\s*",
@@ -391,10 +422,9 @@ _PLACE_ORDER = re.compile(
 def with_place_stated(text: str) -> str:
     """Return an order for another place as what says where the thing is: "change the venue of the play to the gym"."""
     found = _PLACE_ORDER.fullmatch(text)
-    return text if found is None or " and " in text.lower() else _IS_AT.format(found["thing"], found["place"])
-
-
-_TIMES_OF_DAY = frozenset(listed("noon midday midnight morning afternoon evening night tonight tomorrow half quarter"))
+    if found is None or " and " in text.lower() or _says_when(found["place"]):
+        return text
+    return _IS.format(found["thing"], "at", found["place"])
 
 
 def _thing_of(remark: str) -> str:
@@ -513,11 +543,14 @@ _IN_THE_DIARY = re.compile(
 )
 """Where something goes, said before what it is: "put in the diary chess with Ida"."""
 _TICKED_ON = re.compile(
-    r"(?P<order>\s*(?:(?:please|can\s+you|could\s+you|you\s+can)\s+)*(?:tick|cross|check)\s+)(?:off\s+)?(?!off\b)"
-    r"(?P<what>(?:(?!\b(?:off|to|onto|and|add|put)\b)[^.;:!?])+?)(?:\s+off)?\s+(?:on|in)(?=\s+(?:the|my|our)\s+(?:[^\s,.;:!?]+\s+){0,6}list\s*[.!]*\s*\Z)",
+    r"(?P<order>\s*(?:(?:please|can\s+you|could\s+you|you\s+can)\s+)*"
+    r"(?:tick|cross|check(?=\s+off\b|[^.;:!?]*\soff\s+(?:on|in)\s))\s+)(?:off\s+)?(?!off\b)"
+    r"(?P<what>(?:(?!\b(?:off|to|onto|and|add|put|is|are|was|were|if|whether|that|what|which|who|when|we|i|you|have|has|do|"
+    r"does|did)\b|['’](?:s|re)\s+(?:on|in|there)\b)[^.;:!?])+?)(?:\s+off)?\s+(?:on|in)"
+    r"(?=\s+(?:the|my|our)\s+(?:[^\s,.;:!?]+\s+){0,6}list\s*[.!]*\s*\Z)",
     re.IGNORECASE,
 )
-"""What is ticked where it stands: "tick the milk on the shopping list"."""
+"""What is ticked where it stands: "tick the milk on the shopping list"; to check without "off" is to look."""
 _MEALTIME = re.compile(r"\b(lunch|dinner|tea)\s+time\b", re.IGNORECASE)
 
 

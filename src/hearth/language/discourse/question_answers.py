@@ -251,13 +251,21 @@ _AROUND_A_LIST = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_LIST_NAME = 5
+_NO_LIST = re.compile(
+    r"\s*(?:please\s+)?(?:no|nope|nah|stop|cancel|(?:never|don['’]?t|do\s+not)\s*(?:mind|bother|worry)?|none|nothing|"
+    r"(?:forget|leave|drop|skip|stop)\s+(?:it|that|this)|no\s+(?:list|matter|need))"
+    r"(?:[\s,]+(?:of\s+(?:them|those|these)|thanks|thank\s+you|ta|please|then|now|it|that))*\s*",
+    re.IGNORECASE,
+)
+"""Takes the request back instead of naming a list."""
 _TO_A_LIST = {"add_to_list": "to", "remove_from_list": "off"}
 
 
 def _with_list(before: str, said: str, tools: Set[str]) -> str:
     """Return the request with the list that was answered, be it there or to be started."""
     name = _AROUND_A_LIST.sub("", _AROUND_A_LIST.sub("", said.strip(" ,\"'“”"))).strip()
-    if not 0 < len(name.split()) <= _LONGEST_LIST_NAME or re.search(r"[,;:?]", name):
+    is_name = 0 < len(name.split()) <= _LONGEST_LIST_NAME and re.search(r"[,;:?]", name) is None
+    if not is_name or _NO_LIST.fullmatch(said) is not None:
         return ""
     called = f"the {list_said(name)} list"
     made = with_list_named(before, name)
@@ -275,8 +283,8 @@ def _with_list(before: str, said: str, tools: Set[str]) -> str:
 
 _NEW_LIST = re.compile(
     r"\s*(?:please\s+)?(?:(?:start|make|create|begin|open|set\s+up)\s+(?:me\s+)?(?:a|an|another)\s+(?:new\s+)?|(?:a\s+)?new\s+)list\b"
-    r"(?:\s+(?:(?:called|named|titled)\s+)?(?P<name>(?:for\s+(?!(?:me|us|you|him|her|them|it)\b)(?:(?:the|my|our)\s+)?)?"
-    r"(?!(?:for|of|with|to|and|on)\b)[^,.;:?]{2,40}?))?\s*(?:\bwith|:)\s+(?P<items>\S.*?)(?:\s+(?:on|in)\s+it)?\s*[.!]*\s*",
+    r"(?:\s+(?:(?:called|named|titled)\s+(?P<called>(?!(?:with|and)\b)[^,.;:?]{2,40}?)|(?P<name>(?:for\s+(?!(?:me|us|you|him|her|them|it)\b)(?:(?:the|my|our)\s+)?)?"
+    r"(?!(?:for|of|with|to(?![\s-]do\b)|and|on|called|named|titled)\b)[^,.;:?]{2,40}?)))?\s*(?:\bwith|:)\s+(?P<items>\S.*?)(?:\s+(?:on|in)\s+it)?\s*[.!]*\s*",
     re.IGNORECASE,
 )
 _FOR = re.compile(r"for\s+(?:(?:the|my|our)\s+)?", re.IGNORECASE)
@@ -296,8 +304,10 @@ def with_list_named(text: str, name: str = "") -> str:
         name: What it is called where the text does not say so.
     """
     found = _NEW_LIST.fullmatch(text)
-    called = _FOR.sub("", found["name"], count=1) if found is not None and found["name"] else name
-    return text if found is None or not called else f"add {found['items']} to the {list_said(called)} list"
+    if found is not None and (said := found["called"] or found["name"]):
+        first = _FOR.match(said)
+        name = said[first.end() :] if first is not None else said
+    return text if found is None or not name else f"add {found['items']} to the {list_said(name)} list"
 
 
 def _is_whole(said: str, slots: Sequence[Slot]) -> bool:

@@ -130,10 +130,14 @@ _SHIFT = re.compile(
 )
 _RETIME = re.compile(
     r"\s*(?:(?:please|can|could|would|will|you|kindly)\s+)*"
-    r"(?:push|move|shift|bump|delay|postpone|put|bring|slide|change|reschedule)\s+(?:my\s+|the\s+|our\s+)?(?P<words>\S.{0,79}?)"
+    r"(?P<verb>push|move|shift|bump|delay|postpone|put|bring|slide|change|reschedule)\s+(?:my\s+|the\s+|our\s+)?(?P<words>\S.{0,79}?)"
     r"(?:\s+(?:back|forward|up|out))?\s+(?:to|until|till)\s+(?P<clock>\S.{0,40}?)(?:\s*,?\s*(?:please|pls|instead))*\s*[.!?]*\s*",
     re.IGNORECASE,
 )
+_MOVING = re.compile(
+    r"\b(?:move[ds]?|push(?:ed)?|shift(?:ed)?|postponed?|rescheduled?|bring|brought|delay(?:ed)?)\b", re.IGNORECASE
+)
+"""Verbs that move a time and nothing else: a heating is changed, or put, to 20."""
 _INSTEAD_OF = re.compile(
     r"\s*,?\s+(?:instead\s+of|rather\s+than)\s+(?:at\s+)?(?:"
     r"\d\S{0,7}(?:\s*[ap]m)?|noon|midnight|(?:half|quarter)(?:\s+(?:past|to))?\s+\w+|"
@@ -192,6 +196,8 @@ class NamedAnchor:
     """The whole day was said: "the day before"; the request may say the clock time."""
     moves: bool = False
     """The thing itself is moved by the length."""
+    may_remind: bool = False
+    """What is moved may be a reminder that is not called one."""
     order: str = ""
     """The request as an order, where the move was told: it stands where the thing is not found, or is several."""
 
@@ -199,8 +205,10 @@ class NamedAnchor:
     def looked_up(self) -> Mapping[str, str]:
         """Tools that may find the thing, with what each looks for: what is called a reminder is no event."""
         named = _CALLED_REMINDER.sub(" ", self.words).strip()
-        reminders = {"find_reminders": named} if named and self.moves else {}
-        return reminders if named != self.words and reminders else {"find_events": self.words, **reminders}
+        is_called = named != self.words
+        reminders = {"find_reminders": named} if named and self.moves and (is_called or self.may_remind) else {}
+        events = {"find_events": self.words} if self.words else {}
+        return reminders if is_called and reminders else {**events, **reminders}
 
     def as_reminder(self, name: str) -> NamedAnchor:
         """Return the move of a reminder, called one."""
@@ -233,7 +241,8 @@ _WEEK_AFTER = re.compile(
 def named_anchor(utterance: Utterance) -> NamedAnchor | None:
     """Return the thing that a time counts from; None where it counts from none, or the direction is open."""
     old = _INSTEAD_OF.search(utterance.text)
-    if old is not None and _RETIME.fullmatch(bare := utterance.text[: old.start()]):
+    bare = utterance.text[: old.start()] if old is not None else ""
+    if (order := _RETIME.fullmatch(bare)) is not None and _MOVING.fullmatch(order["verb"]):
         return named_anchor(utterance.saying(bare)) or NamedAnchor("", order=bare)
     text = _WEEK_AFTER.sub(" back by a week", utterance.text)  # "move the dentist to the week after, same time"
     if (match := _SHIFT.fullmatch(text)) is not None:
@@ -259,7 +268,7 @@ def named_anchor(utterance: Utterance) -> NamedAnchor | None:
 def _shifted(match: re.Match[str], utterance: Utterance) -> NamedAnchor | None:
     """Read "push the dentist back by a week"."""
     length = _shift_of(match, utterance)
-    return None if length is None else _moved(match["words"], NamedAnchor("", length), utterance)
+    return None if length is None else _moved(match["words"], NamedAnchor("", length, may_remind=True), utterance)
 
 
 def _shift_of(match: re.Match[str], utterance: Utterance) -> dt.timedelta | None:
@@ -285,7 +294,8 @@ def _retimed(match: re.Match[str], utterance: Utterance) -> NamedAnchor | None:
         or names_a_day(slots[0])
     ):
         return None
-    return _moved(match["words"], NamedAnchor("", clock=slots[0]), utterance)
+    is_moved = _MOVING.search(match.string, 0, match.start("clock")) is not None
+    return _moved(match["words"], NamedAnchor("", clock=slots[0], may_remind=is_moved), utterance)
 
 
 def _moved(words: str, how: NamedAnchor, utterance: Utterance) -> NamedAnchor | None:

@@ -6,7 +6,7 @@ deed. Each rule below is a class of such faults; plans that the owner taught are
 
 Covered: directions, the room of devices meant together, stretches without a length, questions about past deeds, parts
 of contact cards, people of an event, alarms of a house, look-ups of mail without a word, dates asked of the clock,
-other people's time, what is to be kept.
+other people's time, what is to be kept, rhythms that are not said, places called after somebody.
 Not covered: which thing is meant where both fit; plans made again after a failed step.
 """
 
@@ -468,6 +468,47 @@ def _without_frame(plan: Plan, said: _Said) -> Plan:
     return replace(_with_steps(plan, [replace(plan.steps[0], arguments={"text": text})]), unserved=())
 
 
+_REPEAT = "repeat"
+_NEW = frozenset({"add_reminder", "add_event"})
+_RHYTHM = re.compile(
+    r"\b(?:every\w*|each|per|daily|nightly|weekly|fortnightly|monthly|quarterly|yearly|annual(?:ly)?|once|twice|always|"
+    r"keep|repeat\w*|recurr\w*|regular(?:ly)?|[a-z]+days|weekends?|mornings|afternoons|evenings|nights|noons|"
+    r"(?:a|the|any|all)\s+(?:day|week|fortnight|month|year)|b-?days?|birthday|anniversary|name\s+day)\b",
+    re.IGNORECASE,
+)
+
+
+def _as_often_as_said(plan: Plan, said: _Said) -> Plan:
+    """Mend what would come again although nothing says so: "remind me on 3 May at 8" comes once."""
+    if is_taught(plan) or _RHYTHM.search(said.text) or any(_REPEAT in slot.views for slot in said.utterance.slots):
+        return plan
+    return _with_steps(plan, [_once(step) if step.tool in _NEW else step for step in plan.steps])
+
+
+def _once(step: Step) -> Step:
+    kept = {name: value for name, value in step.arguments.items() if name != _REPEAT}
+    return step if len(kept) == len(step.arguments) else replace(step, arguments=kept)
+
+
+_PLACE = "place"
+
+
+def _place_as_said(plan: Plan, said: _Said) -> Plan:
+    """Mend a place that lost the end of its name: "at Moll's", which is no "Moll"."""
+    steps = list(plan.steps)
+    for k, step in enumerate(steps):
+        place = step.arguments.get(_PLACE)
+        if not isinstance(place, str) or not place:
+            continue
+        owned = re.search(rf"\bat\s+(?P<place>{re.escape(place)}['’]s){_ENDS_PLACE}", said.text, re.IGNORECASE)
+        if owned is not None:
+            steps[k] = replace(step, arguments={**step.arguments, _PLACE: owned["place"]})
+    return _with_steps(plan, steps)
+
+
+_ENDS_PLACE = r"(?=\s*(?:\Z|[.,;!?])|\s+(?:from|now|instead|on|at|for|with|today|tonight|tomorrow|and|please)\b)"
+
+
 def _with_steps(plan: Plan, steps: Sequence[Step]) -> Plan:
     return plan if tuple(steps) == plan.steps else replace(plan, steps=tuple(steps))
 
@@ -485,4 +526,6 @@ _MENDS: tuple[_Mend, ...] = (
     _of_said_date,
     _named_mail,
     _without_frame,
+    _as_often_as_said,
+    _place_as_said,
 )
