@@ -387,8 +387,9 @@ class Agent:
         if takes_back(request.text):  # what it takes back, the owner's alone, is found before
             return Refusal("out_of_scope", "There is nothing that I can take back.")
         taught = self.recall.taught_words()
-        strange = Spelling.shipped().strange(request.text, taught)
-        said = read(request, self.context(), taught | self.home_answers.passages.said(strange))
+        if self.monitor.rights == "all":  # how words are read would tell others what stands in the owner's things
+            taught |= self.home_answers.passages.said(Spelling.shipped().strange(request.text, taught))
+        said = read(request, self.context(), taught)
         try:
             found = self._planned(said, tools, reads_ahead=reads_ahead)
         except PlannerError as error:
@@ -604,12 +605,14 @@ class Agent:
     ) -> Plan | Refusal | None:
         """The plan that ticks off what stands on a list and is no reminder, or a question where it is both; None where
         what was found stands."""
-        if request.records or not self._may_be_read_otherwise(request, found):
+        if self.monitor.rights != "all" or request.records or not self._may_be_read_otherwise(request, found):
             return None
         thing = ticked_thing(request.text, found)
         with suppress(HearthError):
             lists = list(lists_with([thing], self.call_context()).values()) if thing else []
-            seen = self._looked_up(request, Step("find_reminders", {"query": thing})) if len(lists) == 1 else None
+            if len(lists) != 1 or self._looked_up(request, Step("read_list", {"list": lists[0]})) is None:
+                return None  # what stands there is not told where the owner's rules do not let it be read unasked
+            seen = self._looked_up(request, Step("find_reminders", {"query": thing}))
             return ticked_on_list(thing, lists, bool(seen.value), found, tools) if seen is not None else None
         return None
 
