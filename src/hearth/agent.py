@@ -40,7 +40,7 @@ from hearth.guard.monitor import Monitor
 from hearth.guard.policy.policy import Policy
 from hearth.language.acts.admissibility import MAX_CHARACTERS, beyond_tools, why_unreadable, without_manner
 from hearth.language.acts.questions import states_in_a_clause
-from hearth.language.discourse.additions import copied_in, lead_of, several_told
+from hearth.language.discourse.additions import copied_in, lead_of
 from hearth.language.discourse.coreference import (
     Reading,
     done_to_record,
@@ -73,6 +73,7 @@ from hearth.planning.deferral import Cascade, Draft, cascade_of
 from hearth.planning.dialogue.amended_steps import (
     reminders_of_days,
     said_directly,
+    to_those_told,
     turned_to_told,
     with_copied,
     with_each_day,
@@ -80,7 +81,6 @@ from hearth.planning.dialogue.amended_steps import (
     with_each_time,
     with_lead,
     without_told_filters,
-    writes_to_fewer,
 )
 from hearth.planning.dialogue.answer_steps import FIND, with_answer
 from hearth.planning.dialogue.clarification import either_asked, nearest_rhythm
@@ -413,7 +413,7 @@ class Agent:
         if reason := self._beyond(said, draft.best):
             return Refusal("out_of_scope", reason)
         found = self._settled(draft, said, tools, reads_ahead=reads_ahead)
-        found = self._told_to_all(said, found, tools) or self._read_otherwise(said, found, tools)
+        found = to_those_told(said, found, tools) or self._read_otherwise(said, found, tools)
         found = self._by_its_date(said, found, tools) or found
         found = said_directly(said, found, tools) or found
         found = either_asked(said, found, tools) or found
@@ -427,15 +427,6 @@ class Agent:
         found = with_each_time(with_each_day(found, said, tools), said, tools)
         found = turned_to_told(without_told_filters(found, said, tools), said)
         return with_records(found, said.records, tools)
-
-    def _told_to_all(self, said: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
-        """The plan of a mail to all of several people in a row; None where what was found leaves nobody out."""
-        several = several_told(said)
-        if several is None or not isinstance(found, Plan) or not writes_to_fewer(found, several):
-            return None
-        alone = self._planned(said.saying(several.rest), tools)
-        whole = with_copied(alone, several, tools) if isinstance(alone, Plan) else None
-        return whole or replace(found, unserved=(*found.unserved, *several.names))
 
     def _settled(
         self, draft: Draft, request: Utterance, tools: Mapping[str, ToolSpec], *, reads_ahead: bool
