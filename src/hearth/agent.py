@@ -304,7 +304,7 @@ class Agent:
                 self.trace.planned(episode_id, plan, None, ruling, planning_ms)
                 results = self.executor.run(episode_id, plan, self.tools.specs, request.now, done=results)
 
-        answer = compose(plan, refusal, ruling, results, self.tools.specs, request.now)
+        answer = compose(plan, refusal, ruling, results, self.tools.specs, request.now, is_owners=not request.asked_by)
         if self.model is not None and _words_answers(self.model, self.settings, plan):
             answer = reword(answer, request.text, self.model, results)
         answer = replace(answer, text="\n".join(filter(None, (undone, answer.text))))
@@ -490,7 +490,7 @@ class Agent:
         """Let a plan that lists the events of whole days list the reminders, too, that are due then."""
         if isinstance(found, Refusal):
             return found
-        asked = reminders_of_days(found, request.now, self.tools.specs)
+        asked = reminders_of_days(found, request, self.tools.specs)
         due = tuple(step for step in asked if (one := self._looked_up(request, step)) is not None and one.value)
         return check_plan(replace(found, steps=(*found.steps, *due)), self.tools.specs) if due else found
 
@@ -901,7 +901,15 @@ class Agent:
         return f"{left.id} {answer.status}: {answer.text}"
 
     def _finish_left(self, left: UnfinishedEpisode, results: tuple[StepResult, ...], refusal: Refusal | None) -> Answer:
-        answer = compose(left.plan, refusal, left.ruling, results, self.tools.specs, left.request.now)
+        answer = compose(
+            left.plan,
+            refusal,
+            left.ruling,
+            results,
+            self.tools.specs,
+            left.request.now,
+            is_owners=not left.request.asked_by,
+        )
         self.trace.finish(
             Episode(
                 id=left.id,
@@ -1199,7 +1207,15 @@ def open_trace(home: Path) -> Iterator[Trace]:
 def replayed(episode: Episode, tools: Mapping[str, ToolSpec]) -> Answer:
     """The answer composed again from the recorded results; calls nothing."""
     plan = episode.plan
-    return compose(plan, episode.refusal, episode.ruling, episode.results, tools, episode.request.now)
+    return compose(
+        plan,
+        episode.refusal,
+        episode.ruling,
+        episode.results,
+        tools,
+        episode.request.now,
+        is_owners=not episode.request.asked_by,
+    )
 
 
 @functools.cache

@@ -182,7 +182,9 @@ _AFTER_NUMBERS = frozenset({"of", "off", "mod", "and", "to", "into", "as"})
 """Words that may stand right after a number and are no unit."""
 
 
-_COUNTS = frozenset({"score", "scores", "gross", "couple", "pair", "pairs", "grand", "dozen", "dozens", "lakh", "crore"})
+_COUNTS = frozenset(
+    {"score", "scores", "gross", "couple", "pair", "pairs", "grand", "dozen", "dozens", "lakh", "crore"}
+)
 """Words after a number that change how many it is, so they are no mere labels."""
 _AFTER_LABELS = frozenset({"+", "-", "*", "/", ")", ","})
 

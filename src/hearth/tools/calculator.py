@@ -218,7 +218,9 @@ def _number_from_words(match: re.Match[str]) -> str:
 def _in_symbols(expression: str) -> str:
     text = _LEAD.sub("", expression.translate(_SYMBOLS)).strip().rstrip("?=. ").strip()
     text = (
-        _THOUSANDS.sub(r"\1\2 km" if _names(text, LENGTHS) else r"(\1\2 * 1000)", text) if not _names(text, HEATS) else text
+        _THOUSANDS.sub(r"\1\2 km" if _names(text, LENGTHS) else r"(\1\2 * 1000)", text)
+        if not _names(text, HEATS)
+        else text
     )
     text = _SCALED_DIGITS.sub(lambda m: f" * {_SCALES[m[1].lower()]}", text)
     text = _NUMBER_WORDS.sub(_number_from_words, text)

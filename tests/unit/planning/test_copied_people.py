@@ -142,3 +142,8 @@ def test_who_is_told_of_gets_no_mail(said: str) -> None:
 )
 def test_who_stands_in_a_row_is_not_told_of(said: str) -> None:
     assert told_of(Utterance(said, _NOW, context=_KNOWN)) == ""
+
+
+def test_who_is_told_of_need_not_be_known() -> None:
+    assert _told("tell Tom, Sigrun is asleep", _mail("Tom", "Sigrun")) == (["Tom"], ())
+    assert told_of(Utterance("tell Tom, please is a nice word", _NOW, context=_KNOWN)) == ""

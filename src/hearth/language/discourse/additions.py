@@ -208,13 +208,20 @@ def _is_name(word: str) -> bool:
 
 def told_of(said: Utterance) -> str:
     """Return who is spoken of to the one before: Ana in "tell Pieter, Ana said no"; empty where nobody is."""
-    verb = _MAIL_TO.match(said.text) if len(said.text) <= _LONGEST else None
+    text = said.text
+    verb = _MAIL_TO.match(text) if len(text) <= _LONGEST else None
     people = [slot for slot in said.slots if slot.kind == "person"]
-    if verb is None or len(people) < 2 or people[0].start != verb.end():
+    if verb is None or not people or people[0].start != verb.end():
         return ""
-    first, second = people[:2]
-    is_apart = _COMMA.fullmatch(said.text, first.end, second.start) is not None
-    return str(second.views["name"]) if is_apart and _OF_ANOTHER.match(said.text, second.end) is not None else ""
+    comma = _COMMA.match(text, people[0].end)
+    if comma is None:
+        return ""
+    known = next((slot for slot in people[1:2] if slot.start == comma.end()), None)
+    other = _NAMED.match(text, comma.end()) if known is None else None
+    end = known.end if known is not None else other.end() if other is not None else 0
+    if not end or _OF_ANOTHER.match(text, end) is None:
+        return ""
+    return str(known.views["name"]) if known is not None else text[comma.end() : end]
 
 
 def _people_in(piece: str, said: Utterance) -> list[tuple[str, str]]:

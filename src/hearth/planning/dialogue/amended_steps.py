@@ -413,12 +413,19 @@ def with_copied(plan: Plan, copied: Copied, tools: Mapping[str, ToolSpec]) -> Pl
         return None
 
 
-def reminders_of_days(plan: Plan, now: dt.datetime, tools: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
-    """Return the steps that list what is due on the days whose events a plan lists; none where it looks for words or
-    for hours, for more than a week, or does anything else."""
+_OF_EVENTS_ALONE = re.compile(
+    r"\b(?:events?|meetings?|appointments?|appts?|how\s+(?:many|much)|number\s+of|count)\b", re.IGNORECASE
+)
+
+
+def reminders_of_days(plan: Plan, request: Request, tools: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
+    """Return the steps that list what is due on the days whose events a plan lists; none where the request names events
+    or asks how many, or the plan looks for words or for hours, for more than a week, or does anything else."""
     if _REMINDERS not in tools or any(step.tool != _EVENTS for step in plan.steps):
         return ()
-    spans = [_whole_days(step, now) for step in plan.steps]
+    if _OF_EVENTS_ALONE.search(request.text) is not None:
+        return ()
+    spans = [_whole_days(step, request.now) for step in plan.steps]
     if None in spans:
         return ()
     return tuple(Step(_REMINDERS, {**span}, text=step.text) for step, span in zip(plan.steps, spans) if span)

@@ -363,7 +363,8 @@ _NO_ROLE = (
     | frozenset(
         "add address birthday born book call called entry good guy list lot bit man mobile named nice number one ones "
         "person phone put reach save sender store tel telephone thanks woman work works lives friendly maiden name "
-        "names née formerly upstairs downstairs nearby abroad home flat house street road lane avenue town city village".split()
+        "names née formerly upstairs downstairs nearby abroad home flat house street road lane avenue town city "
+        "village".split()
     )
     | frozenset((*WEEKDAYS, *MONTHS))
 )
