@@ -270,7 +270,7 @@ def test_a_bug_outside_the_planners_ends_in_an_answer_and_a_closed_record(
         return "written"
 
     with opened(made_home, [write_something], "write_something") as agent:
-        monkeypatch.setattr("hearth.agent.compose", lambda *_: 10**30 / 0)
+        monkeypatch.setattr("hearth.agent.compose", lambda *_, is_owners: 10**30 / 0)
         episode = agent.run(agent.request("go"))
         assert episode.answer.status == "failed"
         assert "this is a fault in Hearth, ZeroDivisionError" in episode.answer.text

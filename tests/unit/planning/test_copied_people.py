@@ -10,7 +10,7 @@ from hearth.language.discourse.additions import copied_in, several_told, told_of
 from hearth.language.reading import Utterance
 from hearth.planning.dialogue.amended_steps import to_those_told, with_copied
 from hearth.registry import load_tools
-from hearth.types import Context, Entity, Plan, Ref, Request, Step
+from hearth.types import Argument, Context, Entity, Plan, Ref, Request, Step
 
 _NOW = dt.datetime(2026, 11, 23, 9, tzinfo=dt.UTC)
 _KNOWN = Context("Mira", (Entity("Ivy Marsh", "person", ("Ivy",)), Entity("Tom", "person"), Entity("Zoe", "person")))
@@ -108,7 +108,7 @@ def test_one_who_is_told_is_no_row(said: str) -> None:
 
 
 def _mail(*names: str) -> Plan:
-    to = [Ref(k, ("email",)) for k in range(len(names))]
+    to: list[Argument] = [Ref(k, ("email",)) for k in range(len(names))]
     return Plan(
         (*(Step("find_contact", {"name": name}) for name in names), Step("draft_mail", {"to": to, "text": "x"}))
     )

@@ -371,6 +371,7 @@ def test_an_added_contact_is_a_card_that_other_programs_read() -> None:
         ("correct the phone number of Rita Sund, 0171", "Rita Sund", ""),
         ("add Rita Sund 0171 22, hes the dj", "Rita Sund", "dj"),
         ("Rita Sund, dog warden, rsund@x.example", "Rita Sund", "dog warden"),
+        ("Rita Sund, dog sitter, 0770 900123, add her", "Rita Sund", "dog sitter"),
         ("add Rita Sund 0171 22, it's a landline", "Rita Sund", ""),
         ("add Rita Sund 0171 22 and tell Joe he's an idiot", "Rita Sund", ""),
         ("add Rita Sund 0171 22 and tell Joe she's the florist", "Rita Sund", ""),

@@ -393,8 +393,9 @@ def _is_shown_as_role(said: str, text: str, end: int) -> bool:
     """Whether words behind a name have an article, or are plain words in a row with a number or address."""
     if _BY_AN_ARTICLE.match(said) is not None:
         return True
-    is_plain = not any(word.endswith("ly") for word in said.split()) and not Spelling.shipped().strange(said)
-    return is_plain and _REACHED.match(text, end) is not None
+    words = said.lower().split()
+    knows_one = len(Spelling.shipped().strange(said)) < len(words)  # "dog sitter", and no place alone
+    return knows_one and not any(word.endswith("ly") for word in words) and _REACHED.match(text, end) is not None
 
 
 def _as_role(said: str) -> str:
