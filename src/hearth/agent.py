@@ -40,7 +40,7 @@ from hearth.guard.monitor import Monitor
 from hearth.guard.policy.policy import Policy
 from hearth.language.acts.admissibility import MAX_CHARACTERS, beyond_tools, why_unreadable, without_manner
 from hearth.language.acts.questions import states_in_a_clause
-from hearth.language.discourse.additions import copied_in, lead_of, several_told
+from hearth.language.discourse.additions import copied_in, lead_of
 from hearth.language.discourse.coreference import (
     Reading,
     done_to_record,
@@ -73,6 +73,7 @@ from hearth.planning.deferral import Cascade, Draft, cascade_of
 from hearth.planning.dialogue.amended_steps import (
     reminders_of_days,
     said_directly,
+    to_those_told,
     turned_to_told,
     with_copied,
     with_each_day,
@@ -80,7 +81,6 @@ from hearth.planning.dialogue.amended_steps import (
     with_each_time,
     with_lead,
     without_told_filters,
-    writes_to_fewer,
 )
 from hearth.planning.dialogue.answer_steps import FIND, with_answer
 from hearth.planning.dialogue.clarification import either_asked, nearest_rhythm
@@ -304,7 +304,7 @@ class Agent:
                 self.trace.planned(episode_id, plan, None, ruling, planning_ms)
                 results = self.executor.run(episode_id, plan, self.tools.specs, request.now, done=results)
 
-        answer = compose(plan, refusal, ruling, results, self.tools.specs, request.now)
+        answer = compose(plan, refusal, ruling, results, self.tools.specs, request.now, is_owners=not request.asked_by)
         if self.model is not None and _words_answers(self.model, self.settings, plan):
             answer = reword(answer, request.text, self.model, results)
         answer = replace(answer, text="\n".join(filter(None, (undone, answer.text))))
@@ -387,8 +387,9 @@ class Agent:
         if takes_back(request.text):  # what it takes back, the owner's alone, is found before
             return Refusal("out_of_scope", "There is nothing that I can take back.")
         taught = self.recall.taught_words()
-        strange = Spelling.shipped().strange(request.text, taught)
-        said = read(request, self.context(), taught | self.home_answers.passages.said(strange))
+        if self.monitor.rights == "all":  # how words are read would tell others what stands in the owner's things
+            taught |= self.home_answers.passages.said(Spelling.shipped().strange(request.text, taught))
+        said = read(request, self.context(), taught)
         try:
             found = self._planned(said, tools, reads_ahead=reads_ahead)
         except PlannerError as error:
@@ -412,7 +413,7 @@ class Agent:
         if reason := self._beyond(said, draft.best):
             return Refusal("out_of_scope", reason)
         found = self._settled(draft, said, tools, reads_ahead=reads_ahead)
-        found = self._told_to_all(said, found, tools) or self._read_otherwise(said, found, tools)
+        found = to_those_told(said, found, tools) or self._read_otherwise(said, found, tools)
         found = self._by_its_date(said, found, tools) or found
         found = said_directly(said, found, tools) or found
         found = either_asked(said, found, tools) or found
@@ -426,15 +427,6 @@ class Agent:
         found = with_each_time(with_each_day(found, said, tools), said, tools)
         found = turned_to_told(without_told_filters(found, said, tools), said)
         return with_records(found, said.records, tools)
-
-    def _told_to_all(self, said: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
-        """The plan of a mail to all of several people in a row; None where what was found leaves nobody out."""
-        several = several_told(said)
-        if several is None or not isinstance(found, Plan) or not writes_to_fewer(found, several):
-            return None
-        alone = self._planned(said.saying(several.rest), tools)
-        whole = with_copied(alone, several, tools) if isinstance(alone, Plan) else None
-        return whole or replace(found, unserved=(*found.unserved, *several.names))
 
     def _settled(
         self, draft: Draft, request: Utterance, tools: Mapping[str, ToolSpec], *, reads_ahead: bool
@@ -498,7 +490,7 @@ class Agent:
         """Let a plan that lists the events of whole days list the reminders, too, that are due then."""
         if isinstance(found, Refusal):
             return found
-        asked = reminders_of_days(found, request.now, self.tools.specs)
+        asked = reminders_of_days(found, request, self.tools.specs)
         due = tuple(step for step in asked if (one := self._looked_up(request, step)) is not None and one.value)
         return check_plan(replace(found, steps=(*found.steps, *due)), self.tools.specs) if due else found
 
@@ -604,12 +596,14 @@ class Agent:
     ) -> Plan | Refusal | None:
         """The plan that ticks off what stands on a list and is no reminder, or a question where it is both; None where
         what was found stands."""
-        if request.records or not self._may_be_read_otherwise(request, found):
+        if self.monitor.rights != "all" or request.records or not self._may_be_read_otherwise(request, found):
             return None
         thing = ticked_thing(request.text, found)
         with suppress(HearthError):
             lists = list(lists_with([thing], self.call_context()).values()) if thing else []
-            seen = self._looked_up(request, Step("find_reminders", {"query": thing})) if len(lists) == 1 else None
+            if len(lists) != 1 or self._looked_up(request, Step("read_list", {"list": lists[0]})) is None:
+                return None  # what stands there is not told where the owner's rules do not let it be read unasked
+            seen = self._looked_up(request, Step("find_reminders", {"query": thing}))
             return ticked_on_list(thing, lists, bool(seen.value), found, tools) if seen is not None else None
         return None
 
@@ -907,7 +901,15 @@ class Agent:
         return f"{left.id} {answer.status}: {answer.text}"
 
     def _finish_left(self, left: UnfinishedEpisode, results: tuple[StepResult, ...], refusal: Refusal | None) -> Answer:
-        answer = compose(left.plan, refusal, left.ruling, results, self.tools.specs, left.request.now)
+        answer = compose(
+            left.plan,
+            refusal,
+            left.ruling,
+            results,
+            self.tools.specs,
+            left.request.now,
+            is_owners=not left.request.asked_by,
+        )
         self.trace.finish(
             Episode(
                 id=left.id,
@@ -1205,7 +1207,15 @@ def open_trace(home: Path) -> Iterator[Trace]:
 def replayed(episode: Episode, tools: Mapping[str, ToolSpec]) -> Answer:
     """The answer composed again from the recorded results; calls nothing."""
     plan = episode.plan
-    return compose(plan, episode.refusal, episode.ruling, episode.results, tools, episode.request.now)
+    return compose(
+        plan,
+        episode.refusal,
+        episode.ruling,
+        episode.results,
+        tools,
+        episode.request.now,
+        is_owners=not episode.request.asked_by,
+    )
 
 
 @functools.cache

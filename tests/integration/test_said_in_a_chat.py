@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import pytest
 
 from hearth.agent import Agent, make_home
+from hearth.guard.decision import Occasion, Rights
 from hearth.protocols import Reply
 from hearth.testing import FIXED_NOW
-from hearth.types import Episode, Ruling
+from hearth.types import Episode, Plan, Ruling
 
 SENDING = """
 [mail.smtp]
@@ -96,3 +97,46 @@ def test_a_draft_is_sent_by_it_only_after_a_question(agent: Agent, owner: Owner)
     assert tools(sent) == ["send_mail"]
     assert sent.answer.status == "denied"
     assert "zoe@court.example" in " ".join(owner.asked)
+
+
+@pytest.mark.parametrize("thing", ["oats", "gym shoes"])
+@pytest.mark.parametrize("rights", ["reads", "asks"])
+def test_others_are_not_told_where_something_stands(agent: Agent, owner: Owner, thing: str, rights: Rights) -> None:
+    owner.asked.clear()
+    answered = agent.run(agent.request(f"tick off {thing}"), rights=rights)
+    told = f"{answered.answer.text} {owner.asked}".lower()
+    assert not any(word in told for word in ("shopping", "club", "list"))
+    assert "remove_from_list" not in tools(answered)
+
+
+def test_what_stands_on_a_list_is_not_told_where_lists_are_not_read_unasked(
+    agent: Agent, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foresee = agent.monitor.foresee
+
+    def of_no_list(plan: Plan, occasion: Occasion) -> frozenset[int]:
+        return frozenset() if plan.steps[0].tool == "read_list" else foresee(plan, occasion)
+
+    owner.asked.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(agent.monitor, "foresee", of_no_list)
+        left = said(agent, "tick off oats")
+    assert "remove_from_list" not in tools(left)
+    assert "shopping" not in f"{left.answer.text} {owner.asked}".lower()
+    assert tools(said(agent, "tick off oats")) == ["remove_from_list"]
+
+
+def test_the_owners_words_mend_the_owners_requests_alone(agent: Agent) -> None:
+    asked: list[Collection[str]] = []
+
+    def noted(_: object, words: Collection[str]) -> frozenset[str]:
+        asked.append(words)
+        return frozenset()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(agent.home_answers.passages), "said", noted)
+        agent.run(agent.request("what is a pittta"), rights="reads")
+        agent.run(agent.request("what is a pittta"), rights="asks")
+        assert asked == []
+        agent.run(agent.request("what is a pittta"))
+        assert asked

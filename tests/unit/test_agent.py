@@ -270,7 +270,7 @@ def test_a_bug_outside_the_planners_ends_in_an_answer_and_a_closed_record(
         return "written"
 
     with opened(made_home, [write_something], "write_something") as agent:
-        monkeypatch.setattr("hearth.agent.compose", lambda *_: 10**30 / 0)
+        monkeypatch.setattr("hearth.agent.compose", lambda *_, is_owners: 10**30 / 0)
         episode = agent.run(agent.request("go"))
         assert episode.answer.status == "failed"
         assert "this is a fault in Hearth, ZeroDivisionError" in episode.answer.text
@@ -403,15 +403,17 @@ def test_what_is_due_on_a_day_is_told_beside_its_events(made_home: Path) -> None
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "r1.ics").write_bytes(text.encode())
 
-    def answered(agent: Agent, day: int) -> str:
+    def answered(agent: Agent, day: int, text: str = "what is on") -> str:
         span = {"start": f"2026-11-{day}T00:00:00+01:00", "end": f"2026-11-{day + 1}T00:00:00+01:00"}
         plan = Plan((Step("find_events", dict(span)),), 1.0, "scripted")
-        agent.planner = Cascade([ScriptedPlanner({"what is on": plan})], confident=0.0)
-        return agent.run(agent.request("what is on")).answer.text
+        agent.planner = Cascade([ScriptedPlanner({text: plan})], confident=0.0)
+        return agent.run(agent.request(text)).answer.text
 
     with opened(made_home, []) as agent:
         assert answered(agent, 21) == "No events found (I looked for tomorrow).\n1 reminder: tea, tomorrow at 09:00"
         assert answered(agent, 22) == "No events found (I looked for Sunday 22 November)."
+        for of_events in ("what events are on", "what meetings do i have", "which appointments", "how many are on"):
+            assert answered(agent, 21, of_events) == "No events found (I looked for tomorrow)."
     with (made_home / "hearth.toml").open("a") as settings:
         settings.write('\n[policy.find_reminders]\nruling = "ask"\n')
     with opened(made_home, []) as agent:  # what may not be read unasked is left out

@@ -32,11 +32,16 @@ def compose(
     results: Sequence[StepResult],
     tools: Mapping[str, ToolSpec],
     now: dt.datetime,
+    *,
+    is_owners: bool = True,
 ) -> Answer:
     """Answer a request from its plan, ruling and results.
 
     Steps whose result another step used up are evidence only; every other step, and every step that changed
     something, is said.
+
+    Args:
+        is_owners: Whether the owner asked, who can say next what is to be done; not a program.
     """
     if plan is None:
         return _refused(refusal or Refusal("out_of_scope", "I can't do that yet."))
@@ -51,7 +56,7 @@ def compose(
     is_mixed = len({_spec(plan, r, tools).returns for r in achieved if isinstance(r.value, list)}) > 1
     lines = [_result(plan, r, tools, now, is_named=is_mixed) for r in achieved]
     lines += [_fault(plan, result, done, tools, now) for result in faults]
-    lines += _unsent(plan, achieved, tools)
+    lines += _unsent(plan, achieved, tools) if is_owners else []
     lines += _remarks(plan, current, achieved, tools)
     lines += _doubts(plan, [r for r in done if r.step in used], tools, now)
     if is_stopped := any(r.error_kind == "CancelledError" for r in current):

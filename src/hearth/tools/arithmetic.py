@@ -182,12 +182,18 @@ _AFTER_NUMBERS = frozenset({"of", "off", "mod", "and", "to", "into", "as"})
 """Words that may stand right after a number and are no unit."""
 
 
+_COUNTS = frozenset(
+    {"score", "scores", "gross", "couple", "pair", "pairs", "grand", "dozen", "dozens", "lakh", "crore"}
+)
+"""Words after a number that change how many it is, so they are no mere labels."""
 _AFTER_LABELS = frozenset({"+", "-", "*", "/", ")", ","})
 
 
 def _means_something(word: str) -> bool:
     """Say whether a word is a unit, a currency, a function, a constant or a word of the grammar."""
     low = word.lower()
+    if low in _COUNTS:
+        return True
     is_grammar = low in _AFTER_NUMBERS or low in _CONVERSIONS or low in _FUNCTIONS or low in _CONSTANTS
     return is_grammar or low in CURRENCIES or named_unit(word) is not None
 

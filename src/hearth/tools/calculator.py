@@ -138,7 +138,7 @@ _NUMBER_WORDS = re.compile(
     rf"(?:(?:(?<=hundred)|(?<=thousand)|(?<=million)|(?<=billion))\s+(?:and\s+)?{_UNDER_100}{_SCALE}*)*",
     re.I,
 )
-_THOUSANDS = re.compile(r"(?<![\w.,])(\d+(?:[.,]\d+)*)\s?k\b")
+_THOUSANDS = re.compile(r"(?<![\w.,])([$€£¥₹]?)(\d+(?:[.,]\d+)*)\s?k\b")
 _SCALED_DIGITS = re.compile(rf"(?<=\d)\s+({'|'.join(_SCALES)})\b", re.I)
 
 _LEAD = re.compile(
@@ -151,6 +151,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
     (re.compile(pattern, re.I), replacement)
     for pattern, replacement in (
         (rf"^\s*subtract\s+{_N}\s+from\s+(.+)$", r"(\2) - (\1)"),
+        (r"^\s*add\s+([\d.]+\s*(?:%|per\s?cent\b|pct\b)(?:\s+[a-z]+)?)\s+to\s+([^,]+)$", r"(\2) + \1"),
         (rf"^\s*(?:add|sum\s+up|sum\s+of)\s+{_N}\s+(?:to|and|plus)\s+([^,]+)$", r"(\1) + (\2)"),
         (rf"^\s*(?:multiply|product\s+of)\s+{_N}\s+(?:by|with|and)\s+([^,]+)$", r"(\1) * (\2)"),
         (rf"^\s*divide\s+{_N}\s+by\s+([^,]+)$", r"(\1) / (\2)"),
@@ -177,7 +178,11 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
         (r"\bminus\b", "-"),
         (r"\bmodulo\b", " mod "),
         (r"\bper\s?cent\b|\bpercent\b|\bpct\b", "%"),
-        (r"%\s*(?:[a-z]+\s+)?on\b", "% of "),
+        (
+            r"%\s*(?:(?!(?:off|less|more|increased?|reduction|reduced|cut|rise|raise|discount|extra|up|down|drop)\b)"
+            r"[a-z]+\s+)?on\b",
+            "% of ",
+        ),
         (r"\bper\b", "/"),
         (rf"\b(\d+)[\s-]+({'|'.join(_PARTS)})s?\s+of\b", lambda m: f"({m[1]}/{_PARTS[m[2].lower()]}) of"),
         (r"\bof\s+an?\s+(?=[a-z])", "of 1 "),
@@ -213,7 +218,9 @@ def _number_from_words(match: re.Match[str]) -> str:
 def _in_symbols(expression: str) -> str:
     text = _LEAD.sub("", expression.translate(_SYMBOLS)).strip().rstrip("?=. ").strip()
     text = (
-        _THOUSANDS.sub(r"\1 km" if _names(text, LENGTHS) else r"(\1 * 1000)", text) if not _names(text, HEATS) else text
+        _THOUSANDS.sub(r"\1\2 km" if _names(text, LENGTHS) else r"(\1\2 * 1000)", text)
+        if not _names(text, HEATS)
+        else text
     )
     text = _SCALED_DIGITS.sub(lambda m: f" * {_SCALES[m[1].lower()]}", text)
     text = _NUMBER_WORDS.sub(_number_from_words, text)

@@ -142,6 +142,14 @@ def test_a_draft_is_told_as_not_sent_yet_once() -> None:
     assert two.text.endswith("Draft: again\nNone of them is sent yet.")
 
 
+def test_a_program_is_not_told_what_to_say_next() -> None:
+    tools = {"draft_mail": DRAFT, "send_mail": SEND}
+    written = [done(0, {"id": "d1", "text": "hello"})]
+    assert (
+        compose(Plan((Step("draft_mail"),)), None, ALLOW, written, tools, NOW, is_owners=False).text == "Draft: hello"
+    )
+
+
 def test_what_is_sent_or_cannot_be_sent_is_not_told_as_unsent() -> None:
     plan = Plan((Step("draft_mail"), Step("send_mail", {"draft": Ref(0, ("id",))})))
     sent = [done(0, {"id": "d1", "text": "hello"}), done(1, {"to": "x"})]

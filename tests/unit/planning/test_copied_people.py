@@ -6,11 +6,11 @@ import datetime as dt
 
 import pytest
 
-from hearth.language.discourse.additions import copied_in, several_told
+from hearth.language.discourse.additions import copied_in, several_told, told_of
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.amended_steps import with_copied, writes_to_fewer
+from hearth.planning.dialogue.amended_steps import to_those_told, with_copied
 from hearth.registry import load_tools
-from hearth.types import Context, Entity, Plan, Ref, Request, Step
+from hearth.types import Argument, Context, Entity, Plan, Ref, Request, Step
 
 _NOW = dt.datetime(2026, 11, 23, 9, tzinfo=dt.UTC)
 _KNOWN = Context("Mira", (Entity("Ivy Marsh", "person", ("Ivy",)), Entity("Tom", "person"), Entity("Zoe", "person")))
@@ -59,18 +59,21 @@ def test_a_copy_goes_to_a_further_recipient() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "rest", "names"),
+    ("said", "names", "left"),
     [
-        ("email tom, zoe and ivy that it is booked", "email tom that it is booked", ("Zoe", "Ivy Marsh")),
-        ("email all three of them, tom zoe and ivy, that it rains", "email tom that it rains", ("Zoe", "Ivy Marsh")),
-        ("please write to zoe and tom: it is booked", "please write to zoe: it is booked", ("Tom",)),
-        ("tell tom, uma and zoe about the roof", "tell tom about the roof", ("uma", "Zoe")),
+        ("email tom, zoe and ivy that it is booked", ("Tom", "Zoe", "Ivy Marsh"), ()),
+        ("email all three of them, tom zoe and ivy, that it rains", ("Tom", "Zoe", "Ivy Marsh"), ()),
+        ("please write to zoe and tom: it is booked", ("Zoe", "Tom"), ()),
+        ("tell Tom, Sigrun and Zoe about the roof", ("Tom", "Zoe"), ("Sigrun",)),
+        ("tell tom and Sigrun that it rains", ("Tom",), ("Sigrun",)),
+        ("email tom and the landlord that it rains", ("Tom",), ("the landlord",)),
+        ("email tom and bcc zoe that it rains", ("Tom",), ("bcc zoe",)),
     ],
 )
-def test_several_people_in_a_row_are_told(said: str, rest: str, names: tuple[str, ...]) -> None:
+def test_several_people_in_a_row_are_told(said: str, names: tuple[str, ...], left: tuple[str, ...]) -> None:
     several = several_told(Utterance(said, _NOW, context=_KNOWN))
     assert several is not None
-    assert (several.rest, several.names) == (rest, names)
+    assert (several.names, several.left) == (names, left)
 
 
 @pytest.mark.parametrize(
@@ -80,20 +83,67 @@ def test_several_people_in_a_row_are_told(said: str, rest: str, names: tuple[str
         "email tom and book the court",
         "email tom and let ivy know that it rains",
         "email the crew, tom and zoe that it rains",
-        "tell uma and sven that it rains",
+        "tell Sigrun and Sven that it rains",
         "remind me to email tom and zoe that it rains",
         "email tom, zoe and ivy",
+        "tell Tom, please, that the hall is booked",
+        "email Tom, please, about the rent",
+        "email Tom, urgent: it rains",
+        "email Tom, Urgent: it rains",
+        "email Tom, again, about the tape",
+        "email Tom, asap, about the tape",
+        "email Tom, ok about the rent",
+        "email Tom, love, that it rains",
+        "email Tom, Sigrun, that it rains",
+        "tell Tom and myself that it rains",
+        "tell Tom and Monday that it rains",
+        "tell tom and sigrun that it rains",
+        "email Tom, FYI: it rains",
+        "ask Tom, Zoe or Ivy to lock up",
+        "email tom that the gutter and the roof leaks",
     ],
 )
 def test_one_who_is_told_is_no_row(said: str) -> None:
     assert several_told(Utterance(said, _NOW, context=_KNOWN)) is None
 
 
-def test_a_mail_to_fewer_than_are_named_is_known() -> None:
-    several = several_told(Utterance("email tom and zoe that it rains", _NOW, context=_KNOWN))
-    assert several is not None
-    draft = Step("draft_mail", {"to": [Ref(0, ("email",))], "text": "it rains"})
-    assert writes_to_fewer(Plan((Step("find_contact", {"name": "Tom"}), draft)), several)
-    both = Step("draft_mail", {"to": [Ref(0, ("email",)), "zoe@court.example"], "text": "it rains"})
-    assert not writes_to_fewer(Plan((Step("find_contact", {"name": "Tom"}), both)), several)
-    assert not writes_to_fewer(Plan((Step("add_note", {"text": "it rains"}),)), several)
+def _mail(*names: str) -> Plan:
+    to: list[Argument] = [Ref(k, ("email",)) for k in range(len(names))]
+    return Plan(
+        (*(Step("find_contact", {"name": name}) for name in names), Step("draft_mail", {"to": to, "text": "x"}))
+    )
+
+
+def _told(said: str, found: Plan) -> tuple[list[object], tuple[str, ...]] | None:
+    plan = to_those_told(Utterance(said, _NOW, context=_KNOWN), found, _SPECS)
+    if plan is None:
+        return None
+    assert len(plan.steps[-1].refs()) == len(plan.steps) - 1
+    return [step.arguments["name"] for step in plan.steps[:-1]], plan.unserved
+
+
+def test_a_mail_goes_to_all_who_are_told() -> None:
+    assert _told("email tom and zoe that it rains", _mail("Tom")) == (["Tom", "Zoe"], ())
+    assert _told("email tom and zoe that it rains", _mail("Zoe")) == (["Zoe", "Tom"], ())
+    assert _told("email tom and Sigrun that it rains", _mail("Tom")) == (["Tom"], ("Sigrun",))
+    assert _told("email tom and the landlord that it rains", _mail("Tom")) == (["Tom"], ("the landlord",))
+    assert _told("email tom and zoe that it rains", _mail("Tom", "Zoe")) is None
+    assert _told("email tom, please, that it rains", _mail("Tom")) is None
+    assert _told("email tom and zoe that it rains", Plan((Step("add_note", {"text": "it rains"}),))) is None
+
+
+@pytest.mark.parametrize("said", ["tell Tom, Zoe said no", "tell Tom, Zoe is asleep", "tell tom, zoe's at the gym"])
+def test_who_is_told_of_gets_no_mail(said: str) -> None:
+    assert _told(said, _mail("Tom", "Zoe")) == (["Tom"], ())
+
+
+@pytest.mark.parametrize(
+    "said", ["tell Tom, Zoe that it rains", "tell Tom, Zoe and Ivy said no", "tell Tom and Zoe no"]
+)
+def test_who_stands_in_a_row_is_not_told_of(said: str) -> None:
+    assert told_of(Utterance(said, _NOW, context=_KNOWN)) == ""
+
+
+def test_who_is_told_of_need_not_be_known() -> None:
+    assert _told("tell Tom, Sigrun is asleep", _mail("Tom", "Sigrun")) == (["Tom"], ())
+    assert told_of(Utterance("tell Tom, please is a nice word", _NOW, context=_KNOWN)) == ""

@@ -11,8 +11,9 @@ from hearth.language.reading import Utterance
 from hearth.planning.dialogue.amended_steps import reminders_of_days, with_lead
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
-from hearth.types import Plan, Ref, Step
+from hearth.types import Plan, Ref, Request, Step
 
+ASKED = Request("what is on", FIXED_NOW)
 TOOLS = load_tools(None).specs
 LUNCH = Step("add_event", {"title": "lunch", "start": "2099-01-02T13:00:00+01:00"})
 
@@ -105,9 +106,9 @@ def days(start: str, end: str, **more: str) -> Step:
     ],
 )
 def test_the_reminders_of_whole_days_are_listed_beside_their_events(step: Step) -> None:
-    (added,) = reminders_of_days(Plan((step,)), FIXED_NOW, TOOLS)
+    (added,) = reminders_of_days(Plan((step,)), ASKED, TOOLS)
     assert (added.tool, added.arguments) == ("find_reminders", step.arguments)
-    assert len(reminders_of_days(Plan((step, step)), FIXED_NOW, TOOLS)) == 2
+    assert len(reminders_of_days(Plan((step, step)), ASKED, TOOLS)) == 2
 
 
 @pytest.mark.parametrize(
@@ -123,5 +124,14 @@ def test_the_reminders_of_whole_days_are_listed_beside_their_events(step: Step) 
     ],
 )
 def test_what_is_no_list_of_whole_days_is_left_as_it_was(step: Step) -> None:
-    assert reminders_of_days(Plan((step,)), FIXED_NOW, TOOLS) == ()
-    assert reminders_of_days(Plan((days("2026-11-21T00:00:00", "2026-11-22T00:00:00"), step)), FIXED_NOW, TOOLS) == ()
+    assert reminders_of_days(Plan((step,)), ASKED, TOOLS) == ()
+    assert reminders_of_days(Plan((days("2026-11-21T00:00:00", "2026-11-22T00:00:00"), step)), ASKED, TOOLS) == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["how many events do I have on friday", "what meetings are on", "any appointments", "how much is on"]
+)
+def test_no_reminders_are_listed_where_events_alone_are_asked_for(text: str) -> None:
+    step = days("2026-11-21T00:00:00", "2026-11-22T00:00:00")
+    assert reminders_of_days(Plan((step,)), Request(text, FIXED_NOW), TOOLS) == ()
+    assert len(reminders_of_days(Plan((step,)), Request("what is on friday", FIXED_NOW), TOOLS)) == 1

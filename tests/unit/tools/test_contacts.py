@@ -369,6 +369,18 @@ def test_an_added_contact_is_a_card_that_other_programs_read() -> None:
         ("add Rita Sund, please, and save her", "Rita Sund", ""),
         ("new girl on my team, Rita Sund, 07700 900318, save her", "Rita Sund", ""),
         ("correct the phone number of Rita Sund, 0171", "Rita Sund", ""),
+        ("add Rita Sund 0171 22, hes the dj", "Rita Sund", "dj"),
+        ("Rita Sund, dog warden, rsund@x.example", "Rita Sund", "dog warden"),
+        ("Rita Sund, dog sitter, 0770 900123, add her", "Rita Sund", "dog sitter"),
+        ("add Rita Sund 0171 22, it's a landline", "Rita Sund", ""),
+        ("add Rita Sund 0171 22 and tell Joe he's an idiot", "Rita Sund", ""),
+        ("add Rita Sund 0171 22 and tell Joe she's the florist", "Rita Sund", ""),
+        ("add Rita Sund (maiden name Kerr), 0171 22", "Rita Sund", ""),
+        ("new number for Rita Sund 0171, she's at the new flat", "Rita Sund", ""),
+        ("add Rita Sund, sunday, 0171 22", "Rita Sund", ""),
+        ("add Rita Sund, hopefully, 0171 22", "Rita Sund", ""),
+        ("add Rita Sund, ballyvaughan, 0171 22", "Rita Sund", ""),
+        ("add Rita Sund, dog sitter", "Rita Sund", ""),
         ("", "Rita Sund", ""),
     ],
 )
@@ -388,6 +400,10 @@ def test_what_is_said_of_a_person_is_kept_and_finds_them() -> None:
     change_contact(call, added.id, phone=PhoneNumber("0171 22"))
     assert call.notices == ["“mayor” was left out: the contact says “florist” already"]
     assert "TITLE:florist\n" in home.text(f"{added.id}.vcf")
+    call = replace(home.call(), words="Rita O'Dowd has 0171 23, she's the new mayor")
+    change_contact(call, added.id, phone=PhoneNumber("0171 23"))
+    assert "TITLE:mayor\n" in home.text(f"{added.id}.vcf")
+    assert "florist" not in home.text(f"{added.id}.vcf")
 
 
 def test_a_name_keeps_its_letters_where_the_owner_writes_capitals() -> None:

@@ -324,6 +324,9 @@ def test_the_same_call_writes_the_same_draft_and_another_another(call: CallConte
         ("Dear Karin,\n\nThe invoice is open", "The invoice is open"),
         ("at 5.30 it starts, come", "at 5.30 it starts, come"),
         ("Hello Karin!", "Hello Karin!"),
+        ("- Mass for the anniversary (start: 10 o'clock, side altar)\n- tea", "Mass for the anniversary…"),
+        ("The keys (note: two of them) are here", "The keys (note: two of them) are here"),
+        ("Rota for June: I take the first week", "Rota for June"),
         ("…", "…"),
     ],
 )

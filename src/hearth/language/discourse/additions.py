@@ -7,7 +7,7 @@ off" is the mail to the first, which goes to the others, too.
 
 Covered: both at the end of a request; several people right behind the verb; known people. Not covered: the reminder
 said first; an address after "cc", which is read with the rest; people who are not known: after "cc" their words stay,
-in a row with others they are looked up, and said not to be there.
+in a row with others they are told as left out.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from hearth import patterns as re
 from hearth.formats.tool_signature import parse_duration
 from hearth.language.acts.clauses import VERBS
 from hearth.language.reading import Utterance
+from hearth.language.temporal.time_words import MONTHS, WEEKDAYS
+from hearth.language.text.spelling import Spelling
+from hearth.language.text.thesaurus import POLITE
 
 _SAYS = re.compile(
     r"[\s,;.–-]*\b(?:(?:and|also|then|with|plus|please|can you|could you)\s+)*"
@@ -136,34 +139,89 @@ _SAYS_WHAT = re.compile(
 )
 _HEAD = re.compile(r"(?:all|both|each|every\w*)\b[^,:;]{0,60}[,:]\s*", re.IGNORECASE)
 _IN_A_ROW = re.compile(r"\s*,\s*(?:(?:and|plus)\s+|&\s*)?|\s+(?:and|plus)\s+|\s*&\s*", re.IGNORECASE)
+_JOINED = re.compile(r"\b(?:and|plus)\b|&", re.IGNORECASE)
 _ARTICLE = re.compile(r"(?:the|an?)\b", re.IGNORECASE)
-_ONE_WORD = re.compile(r"[^\W\d_][\w'’-]+")
+_NAMED = re.compile(r"[^\W\d_a-z][a-z][\w'’-]*|[^\W\d_a-z]['’][^\W\d_a-z]\w+")
+_BESIDE = re.compile(
+    r"\s+(?:and|&|plus)\s+(?P<who>(?:the|my|our|b?cc)\s+[\w'’-]+(?:\s+[\w'’-]+)?)(?:\s+(?=(?:that|saying|about)\b)|(?=:))",
+    re.IGNORECASE,
+)
+"""Somebody beside a row who is not looked up: "and the landlord that …", "and bcc helen that …"."""
+_WORDS_OF_TIME = frozenset((*MONTHS, *WEEKDAYS))
+_OF_ANOTHER = re.compile(
+    r"['’]s\s|\s+(?:is|was|has|had|will|would|can|can['’]?t|won['’]?t|isn['’]?t|wasn['’]?t|said|says|wants|needs|asked|asks|"
+    r"called|rang|came|comes|got|gets|did|does|didn['’]?t|doesn['’]?t|went|goes|thinks|thought|told|likes|left)\b",
+    re.IGNORECASE,
+)
+_COMMA = re.compile(r"\s*,\s*")
 
 
-def several_told(said: Utterance) -> Copied | None:
-    """Return the mail to the first of several people in a row, and the others; None where no two are named so."""
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Several people in a row who are to get one mail."""
+
+    names: tuple[str, ...]
+    """Those who are known."""
+    left: tuple[str, ...] = ()
+    """The words for others: whoever is not known, or is only to get a copy."""
+
+
+def several_told(said: Utterance) -> Row | None:
+    """Return the several people who are told something; None where no two are named so."""
     text = said.text
     verb = _MAIL_TO.match(text) if len(text) <= _LONGEST else None
     if verb is None:
         return None
     head = _HEAD.match(text, verb.end())
     first = head.end() if head is not None else verb.end()
-    end = _SAYS_WHAT.search(text, first)
-    if end is None:
+    beside = _BESIDE.search(text, first)
+    says = _SAYS_WHAT.search(text, first)
+    if says is None:
         return None
-    is_clear = _ARTICLE.match(text, end.end()) is None  # "and book the court" names nobody
+    if beside is not None and beside.start() > says.start():
+        beside = None
+    end, behind = (beside.start(), beside.end()) if beside is not None else (says.start(), says.end())
+    is_clear = _ARTICLE.match(text, behind) is None  # "and book the court" names nobody
+    row = text[first:end]
+    pieces = _IN_A_ROW.split(row)
+    people = [_people_in(piece, said) for piece in pieces]
+    n_known = sum(bool(one) for one in people)
+    is_joined = is_clear and (n_known > 1 or _JOINED.search(row) is not None)
     names: list[str] = []
-    shown = ""
-    for piece in _IN_A_ROW.split(text[first : end.start()]):
-        known = _people_in(piece, said)
-        if not known and (not is_clear or not _ONE_WORD.fullmatch(piece) or piece.lower() in VERBS):
+    left: list[str] = []
+    for piece, known in zip(pieces, people, strict=True):
+        if not known and not (is_joined and _is_name(piece)):
             return None
-        shown = shown or (known[0][1] if known else piece)
-        names += [name for name, _ in known] or [piece]
-    if not 1 < len(names) <= _MOST_COPIED or not any(_people_in(name, said) for name in names):
-        return None
-    joint = "" if text[end.end() :].startswith(":") else " "
-    return Copied(f"{text[: verb.end()]}{shown}{joint}{text[end.end() :]}", tuple(names[1:]))
+        names += [name for name, _ in known]
+        left += [] if known else [piece]
+    left += [beside["who"]] if beside is not None else []
+    return Row(tuple(names), tuple(left)) if names and 1 < len(names) + len(left) <= _MOST_COPIED else None
+
+
+def _is_name(word: str) -> bool:
+    """Whether a word that nobody known is called by is typed as a name, and is no other word."""
+    low = word.lower()
+    if _NAMED.fullmatch(word) is None or low in VERBS or low in POLITE or low in _WORDS_OF_TIME:
+        return False
+    return bool(Spelling.shipped().strange(low))
+
+
+def told_of(said: Utterance) -> str:
+    """Return who is spoken of to the one before: Ana in "tell Pieter, Ana said no"; empty where nobody is."""
+    text = said.text
+    verb = _MAIL_TO.match(text) if len(text) <= _LONGEST else None
+    people = [slot for slot in said.slots if slot.kind == "person"]
+    if verb is None or not people or people[0].start != verb.end():
+        return ""
+    comma = _COMMA.match(text, people[0].end)
+    if comma is None:
+        return ""
+    known = next((slot for slot in people[1:2] if slot.start == comma.end()), None)
+    other = _NAMED.match(text, comma.end()) if known is None else None
+    end = known.end if known is not None else other.end() if other is not None else 0
+    if not end or _OF_ANOTHER.match(text, end) is None:
+        return ""
+    return str(known.views["name"]) if known is not None else text[comma.end() : end]
 
 
 def _people_in(piece: str, said: Utterance) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan, renumbered
-from hearth.language.discourse.additions import Copied, Lead
+from hearth.language.discourse.additions import Copied, Lead, Row, several_told, told_of
 from hearth.language.discourse.relative_anchors import names_a_day
 from hearth.language.discourse.reported_speech import told_in, turned_to, unnamed_in
 from hearth.language.reading import Utterance
@@ -346,10 +346,49 @@ def with_lead(plan: Plan, lead: Lead, now: dt.datetime, tools: Mapping[str, Tool
         return None
 
 
-def writes_to_fewer(plan: Plan, told: Copied) -> bool:
-    """Return whether the one new mail of a plan goes to fewer people than are told."""
+def to_those_told(said: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Return the plan whose one new mail goes to all who are told, and to nobody who is told of; None where what was
+    found does so."""
+    if isinstance(found, Refusal):
+        return None
+    if name := told_of(said):
+        return _without_told_of(found, name, tools)
+    row = several_told(said)
+    return told_to_all(found, row, tools) if row is not None else None
+
+
+def told_to_all(plan: Plan, row: Row, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Return the plan whose one new mail goes to all who are known of a row, and leaves the others undone; None where
+    it leaves nobody out."""
     to = [step.arguments.get("to") for step in plan.steps if step.tool == _DRAFT]
-    return len(to) == 1 and isinstance(to[0], list) and len(to[0]) < 1 + len(told.names)
+    if len(to) != 1 or not isinstance(to[0], list) or len(to[0]) >= len(row.names) + len(row.left):
+        return None
+    found = {str(step.arguments.get("name")) for step in plan.steps if step.tool == _FIND}
+    if len(found) != len(to[0]):
+        return None
+    further = tuple(name for name in row.names if name not in found)
+    left = tuple(words for words in row.left if words not in found)
+    whole = with_copied(plan, Copied("", further), tools) if further else plan
+    return replace(whole or plan, unserved=(*plan.unserved, *(() if whole else further), *left))
+
+
+def _without_told_of(plan: Plan, name: str, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Return the plan whose one new mail does not go to somebody of whom it only tells; None where it does not."""
+    places = [k for k, step in enumerate(plan.steps) if step.tool == _DRAFT]
+    to = plan.steps[places[0]].arguments.get("to") if len(places) == 1 else None
+    gone = {k for k, step in enumerate(plan.steps) if step.tool == _FIND and step.arguments.get("name") == name}
+    if not isinstance(to, list) or len(gone) != 1 or len(to) < 2:
+        return None
+    kept = [one for one in to if not (isinstance(one, Ref) and one.step in gone)]
+    if len(kept) == len(to) or any(step.needs() & gone for k, step in enumerate(plan.steps) if k != places[0]):
+        return None
+    draft = plan.steps[places[0]]
+    steps = [replace(step, arguments={**step.arguments, "to": kept}) if step is draft else step for step in plan.steps]
+    at = {k: k - sum(one < k for one in gone) for k in range(len(steps)) if k not in gone}
+    try:
+        return check_plan(replace(plan, steps=tuple(renumbered(steps[k], at) for k in at)), tools)
+    except (PlanError, KeyError):
+        return None
 
 
 def with_copied(plan: Plan, copied: Copied, tools: Mapping[str, ToolSpec]) -> Plan | None:
@@ -374,12 +413,19 @@ def with_copied(plan: Plan, copied: Copied, tools: Mapping[str, ToolSpec]) -> Pl
         return None
 
 
-def reminders_of_days(plan: Plan, now: dt.datetime, tools: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
-    """Return the steps that list what is due on the days whose events a plan lists; none where it looks for words or
-    for hours, for more than a week, or does anything else."""
+_OF_EVENTS_ALONE = re.compile(
+    r"\b(?:events?|meetings?|appointments?|appts?|how\s+(?:many|much)|number\s+of|count)\b", re.IGNORECASE
+)
+
+
+def reminders_of_days(plan: Plan, request: Request, tools: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
+    """Return the steps that list what is due on the days whose events a plan lists; none where the request names events
+    or asks how many, or the plan looks for words or for hours, for more than a week, or does anything else."""
     if _REMINDERS not in tools or any(step.tool != _EVENTS for step in plan.steps):
         return ()
-    spans = [_whole_days(step, now) for step in plan.steps]
+    if _OF_EVENTS_ALONE.search(request.text) is not None:
+        return ()
+    spans = [_whole_days(step, request.now) for step in plan.steps]
     if None in spans:
         return ()
     return tuple(Step(_REMINDERS, {**span}, text=step.text) for step, span in zip(plan.steps, spans) if span)

@@ -106,20 +106,30 @@ _CLAUSE = re.compile(rf"{_SENTENCE.pattern}|,(?=\s)|\s(?:and|but|so|because|if|s
 _GREETING = re.compile(
     r"(?:hi|hello|hey|dear|good (?:morning|afternoon|evening))\b[^,.!\n]{0,40}[,.!]\s*", re.IGNORECASE
 )
+_BULLETS = "-–—•*·># "
 _LONGEST_SUBJECT, _LONGEST_WHOLE, _SHORTEST_CLAUSE = 50, 32, 8
 
 
 def _first_words(text: str) -> str:
     """Return a short subject: the first clause, cut at the end of a word where it is long."""
     said = _GREETING.sub("", text.strip(), count=1) or text.strip()
-    line = clean_line(next((one for one in said.split("\n") if one.strip()), ""))
+    line = clean_line(next((one for one in said.split("\n") if one.strip()), "")).lstrip(_BULLETS)
     ending = _CLAUSE if len(line) > _LONGEST_WHOLE else _SENTENCE
-    ends = (found.start() for found in ending.finditer(line) if found.start() >= _SHORTEST_CLAUSE)
+    places = (found.start() for found in ending.finditer(line))
+    ends = (place for place in places if place >= _SHORTEST_CLAUSE and not _is_within(line, place))
     clause = line[: next(ends, len(line))].rstrip(" .,;:")
     if len(clause) > _LONGEST_SUBJECT:
         cut = clause.rfind(" ", 20, _LONGEST_SUBJECT + 1)
-        clause = clause[: cut if cut > 0 else _LONGEST_SUBJECT].rstrip(" .,;:") + "…"
+        cut = cut if cut > 0 else _LONGEST_SUBJECT
+        if _is_within(clause, cut) and (opens := clause.rfind("(", 0, cut)) >= _SHORTEST_CLAUSE:
+            cut = opens
+        clause = clause[:cut].rstrip(" .,;:") + "…"
     return clause or "(no subject)"
+
+
+def _is_within(line: str, place: int) -> bool:
+    """Whether a place stands inside parentheses."""
+    return line.count("(", 0, place) > line.count(")", 0, place)
 
 
 def checked_body(text: object) -> str:

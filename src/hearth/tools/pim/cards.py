@@ -15,7 +15,8 @@ import re
 from dataclasses import dataclass
 
 from hearth.formats.content_lines import Component, Line, escape, new_line, parse, read_folder, shown, split_value
-from hearth.language.temporal.time_words import WEEKDAYS
+from hearth.language.temporal.time_words import MONTHS, WEEKDAYS
+from hearth.language.text.spelling import Spelling
 from hearth.language.text.word_match import folded, stem, stems
 from hearth.protocols import Workspace
 from hearth.types import Entity
@@ -338,7 +339,7 @@ def relations_in(text: str) -> list[str]:
 
 
 _WHO_IS = re.compile(
-    r"\b(?:s?he|they|who|that|it)(?:['’]?s|\s+is|['’]?re|\s+are)\s+"
+    r"\b(?:s?he|they|who)(?:['’]?s|\s+is|['’]?re|\s+are)\s+"
     r"(?P<role>(?:the|our|my|an?)\s+[^\W\d_][\w'’&/ -]{1,60})",
     re.IGNORECASE,
 )
@@ -348,14 +349,24 @@ _ROLE_ENDS = re.compile(
     r"\d\S*|\S*[@\d]\S*)(?:\s|$).*",
     re.IGNORECASE | re.DOTALL,
 )
+_OTHER_DEED = re.compile(
+    r"\b(?:and|then|also)\s+(?:then\s+)?(?:tell|ask|e?-?mail|text|message|remind|write|send|let|call|ring|invite|book)\b",
+    re.IGNORECASE,
+)
+"""Begins what is asked for beside the contact."""
+_REACHED = re.compile(r"[\s,;.:()]*(?:\+?\d|\S+@|(?:tel|phone|mobile|mob|e-?mail|number)\b)", re.IGNORECASE)
+_BY_AN_ARTICLE = re.compile(r"(?:the|our|my|an?)\s", re.IGNORECASE)
 _OWN = rf"{''.join(f'(?<!{word} )' for word in ('in', 'on', 'at', 'of', 'to', 'from', 'with'))}\b(?:my|our|the)\s+"
 _NO_ROLE = (
     (_NO_NAMES - {"of", "and", "for"})
     | _RECORDS
     | frozenset(
         "add address birthday born book call called entry good guy list lot bit man mobile named nice number one ones "
-        "person phone put reach save sender store tel telephone thanks woman work works lives friendly".split()
+        "person phone put reach save sender store tel telephone thanks woman work works lives friendly maiden name "
+        "names née formerly upstairs downstairs nearby abroad home flat house street road lane avenue town city "
+        "village".split()
     )
+    | frozenset((*WEEKDAYS, *MONTHS))
 )
 _MOST_ROLE_WORDS = 4
 
@@ -364,15 +375,27 @@ def role_said(words: str, name: str) -> str:
     """Return what a request says that a person is, beside their name: "Nele Busch, dog sitter", "the plumber Tom Hay",
     "she's our doula"; empty where it says nothing of the kind."""
     text, called = " ".join(words.split()), re.escape(" ".join(name.split()))
+    text = text[: other.start()] if (other := _OTHER_DEED.search(text)) is not None else text
     behind = re.search(
         rf"(?<!\w){called}\s*[,(–-]\s*(?P<role>(?:[^,;.:()\n]|\.(?=\S))+)(?:[,;.:()]|$)", text, re.IGNORECASE
     )
     before = re.search(rf"{_OWN}(?P<role>(?:[^\W\d_]+\s+){{0,2}}?[^\W\d_]+),?\s+{called}\b", text, re.IGNORECASE)
     stated = _WHO_IS.search(text)
-    if behind is not None and behind["role"][:2].istitle():
-        behind = None  # a place, or another name
+    if behind is not None and (
+        behind["role"][:2].istitle() or not _is_shown_as_role(behind["role"], text, behind.end())
+    ):
+        behind = None  # a place, another name, or anything else that is said of them
     said = [found["role"] for found in (stated, behind, before) if found is not None]
     return next((role for one in said if (role := _as_role(one))), "")
+
+
+def _is_shown_as_role(said: str, text: str, end: int) -> bool:
+    """Whether words behind a name have an article, or are plain words in a row with a number or address."""
+    if _BY_AN_ARTICLE.match(said) is not None:
+        return True
+    words = said.lower().split()
+    knows_one = len(Spelling.shipped().strange(said)) < len(words)  # "dog sitter", and no place alone
+    return knows_one and not any(word.endswith("ly") for word in words) and _REACHED.match(text, end) is not None
 
 
 def _as_role(said: str) -> str:

@@ -482,7 +482,8 @@ def _put_role(call: CallContext, card: Component, name: str) -> None:
     role = role_said(call.words, name)
     if not role or folded(role) in folded(f"{name} {card.text('ADR')}"):
         return
-    if (known := card.text("TITLE").strip()) and folded(known) != folded(role):
+    is_new = re.search(rf"\bnew\s+{re.escape(role)}\b", call.words, re.IGNORECASE) is not None
+    if (known := card.text("TITLE").strip()) and folded(known) != folded(role) and not is_new:
         call.notices.append(f"“{role}” was left out: the contact says “{known[:100]}” already")
         return
     put_value(card, "TITLE", escape(checked_text(role, "role", MAX_NAME_CHARS)))
