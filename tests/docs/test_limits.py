@@ -247,7 +247,7 @@ def several_fit(text: str, request: pytest.FixtureRequest) -> None:
     for agreeing in ([], ["--yes"]):
         ran = hearth("ask", *agreeing, "cancel lunch with Jonas")
         assert ran.code == 4
-        assert "found 2: 'lunch with Jonas'" in ran.out
+        assert "lunch with Jonas, tomorrow at 12:00; lunch with Jonas, Friday" in ran.out
     assert hearth("ask", "--yes", "cancel lunch with Jonas on Friday").code == 0
     asked = hearth("ask", "cancel lunch with Jonas")
     assert asked.code == 5  # now it is one, and nobody agreed

@@ -39,7 +39,13 @@ from hearth.memory.inquiry.asked_operations import LEAST_TAKEN, OF_ROWS, AskedOp
 from hearth.memory.inquiry.awaited_mails import answer_from_letters
 from hearth.memory.inquiry.date_answers import answer_from_dates, asked_of_dates
 from hearth.memory.inquiry.money import money_in
-from hearth.memory.inquiry.people_meant import card_answer, joined_answer, name_described, named_card_answer
+from hearth.memory.inquiry.people_meant import (
+    birthday_answer,
+    card_answer,
+    joined_answer,
+    name_described,
+    named_card_answer,
+)
 from hearth.memory.inquiry.reading.answer_reading import AnswerReader, Reading, least_chance, read_passages
 from hearth.memory.inquiry.reading.asked_things import with_named
 from hearth.memory.inquiry.reading.strangers import is_order_to_say, is_strangers, known_addresses
@@ -275,6 +281,7 @@ class HomeAnswers:
             or answer_from_records(question, self.passages, call)
             or changed_by(question, self.passages)
             or card_answer(question, call)
+            or birthday_answer(question, call)
         )
         if computed is not None and computed.kind == "amount":
             return self._doubted(computed, question, call)

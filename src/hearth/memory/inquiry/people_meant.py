@@ -98,6 +98,14 @@ def named_card_answer(question: str, call: CallContext) -> HomeAnswer | None:
     return _told(question, card, (), _JOINED if _MAY_DIFFER.search(field) else 1.0)
 
 
+def birthday_answer(question: str, call: CallContext) -> HomeAnswer | None:
+    """Tell the birthday on the card of somebody whom a question names: nothing else says it as surely. None where
+    anything else is asked, or no card or several are meant."""
+    asked = _FIELD_OF.fullmatch(question)
+    is_asked = asked is not None and "birthday" in (asked["field"] or asked["of"]).casefold()
+    return named_card_answer(question, call) if is_asked else None
+
+
 def joined_answer(question: str, passages: PassageStore, call: CallContext) -> HomeAnswer | None:
     """Tell a value of the card of somebody whom another record names beside the words asked for: "furnace: Harvey comes
     every December", for "the furnace man's number". None where no record does, or they name several."""
