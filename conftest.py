@@ -30,7 +30,7 @@ import pytest
 from hearth.storage.database import Store
 from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW
-from tests import database_template, encoder_memory
+from tests import database_template, encoder_memory, learned_memory
 from tests.story import learned_home as learned_home
 from tests.warm_process import WarmProcesses
 
@@ -122,6 +122,13 @@ def _shared_cache(run_folder: Path) -> Iterator[None]:
 def _remembered_vectors(run_folder: Path) -> Iterator[None]:
     """Each text is read once per run, by one encoder per process."""
     with encoder_memory.remembering(run_folder):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _remembered_lessons() -> Iterator[None]:
+    """Each demonstration is explained once per process."""
+    with learned_memory.remembering():
         yield
 
 

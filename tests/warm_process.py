@@ -26,6 +26,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -34,14 +35,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from hearth.agent import shipped_demonstrations
+from hearth import agent
 from hearth.errors import MissingExtraError
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
+from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Request
-from tests import ROOT
+from tests import ROOT, learned_memory
 from tests.encoder_memory import remembering
 
 COMMAND = r"""#!{python} -IS
@@ -117,7 +119,7 @@ class WarmProcesses:
 
 def main(path: str, vectors: str) -> None:
     _import_all()
-    with remembering(Path(vectors)):
+    with remembering(Path(vectors)), learned_memory.remembering():
         _plan_once(MiniLMEncoder.open())
         gc.freeze()  # what is shared with the children is not looked through in them, which would copy it
         with socket.socket(socket.AF_UNIX) as server:
@@ -146,11 +148,12 @@ def _import_all() -> None:
 
 def _plan_once(encoder: MiniLMEncoder) -> None:
     """Fill the caches of what is read in the shipped demonstrations and the tools' examples."""
-    planner = RecallPlanner(encoder)
-    planner.add(shipped_demonstrations())
-    planner.plan(
-        Request("remind me to water the plants tomorrow at nine", FIXED_NOW), Context(), load_tools(None).specs
-    )
+    request = Request("remind me to water the plants tomorrow at nine", FIXED_NOW)
+    with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "hearth.db") as store:
+        planner, shipped = RecallPlanner(encoder, store), agent.shipped_demonstrations()
+        for start in range(0, len(shipped), agent.LEARN_BATCH):  # as a new home learns them
+            planner.add(shipped[start : start + agent.LEARN_BATCH])
+        RecallPlanner(encoder, store).plan(request, Context(), load_tools(None).specs)  # as a home opened again reads
 
 
 def _serve(server: socket.socket) -> tuple[list[str], str, dict[str, str]] | None:

@@ -260,6 +260,8 @@ _DO_WORDS = _inflected(_DO_WORDS)
 _THING_WORDS, _THING_PHRASES = _table(THINGS, "thing:")
 KNOWN_WORDS = frozenset({*_DO_WORDS, *_THING_WORDS, *QUESTIONS, *POLITE})
 """Words that are common in requests: a capital does not make a name of them."""
+_TELLING = frozenset({*_DO_WORDS, *_DO_PHRASES, *_THING_WORDS, *_THING_PHRASES})
+"""Words that are a concept or begin the phrase of one."""
 _GAP = "…"
 _MAX_GAP = 6
 
@@ -277,6 +279,8 @@ def concepts(words: Sequence[str]) -> set[str]:
     found: set[str] = set()
     led_by: tuple[int, set[str]] | None = None
     for place, word in enumerate(words):
+        if word not in _TELLING:
+            continue
         actions = set(_DO_WORDS.get(word, ())) | _matches(words, place, _DO_PHRASES)
         if word == "list" and place + 1 < len(words) and "do:find" in actions and not _is_leading(words, place):
             actions.discard("do:find")

@@ -175,14 +175,7 @@ class Remembered:
         fresh = {d.id: d for d in demonstrations}
         if not fresh:
             return set()
-        lessons = {id: lessons_of(d) for id, d in fresh.items()}
-        # Each demonstration by itself: rounding in a batch would leave a trace of one in the vectors of others.
-        forms = np.vstack([self.likeness.of_lessons(many) for many in lessons.values()])
-        said = [self._encoder.encode([one.plain for one in many]) for many in lessons.values()]
-        plain = np.vstack(said).astype(np.float16)
-        texts = {
-            id: (d.request, _stored(d, lessons[id]), d.now.isoformat() if d.now else None) for id, d in fresh.items()
-        }
+        lessons, forms, plain, texts = _explained(list(fresh.values()), self.likeness, self._encoder)
         if is_kept:
             self._write(fresh.values(), lessons, texts, forms, plain)
         tools = self._drop([id for id in fresh if id in self._sources])
@@ -666,7 +659,27 @@ class Remembered:
             marks = ",".join("?" * len(kept))
             query = f"SELECT id, plan_json FROM demonstration WHERE id IN ({marks})"  # noqa: S608 - question marks only
             plans += [(row["id"], row["plan_json"]) for row in self._store.query(query, kept)]
-        return {id: tuple(lesson_from_json(id, data) for data in json.loads(plan)["lessons"]) for id, plan in plans}
+        return {id: _lessons_in(id, plan) for id, plan in plans}
+
+
+def _explained(
+    fresh: Sequence[Demonstration], likeness: Likeness, encoder: Encoder
+) -> tuple[
+    dict[str, tuple[Lesson, ...]], NDArray[np.float32], NDArray[np.float16], dict[str, tuple[str, str, str | None]]
+]:
+    """Return what demonstrations teach, by their ids, the forms and plain vectors of all that, and what is written of
+    each: (request, plan JSON, now)."""
+    lessons = {d.id: lessons_of(d) for d in fresh}
+    # Each demonstration by itself: rounding in a batch would leave a trace of one in the vectors of others.
+    forms = np.vstack([likeness.of_lessons(many) for many in lessons.values()])
+    said = [encoder.encode([one.plain for one in many]) for many in lessons.values()]
+    texts = {d.id: (d.request, _stored(d, lessons[d.id]), d.now.isoformat() if d.now else None) for d in fresh}
+    return lessons, forms, np.vstack(said).astype(np.float16), texts
+
+
+def _lessons_in(id: str, plan: str) -> tuple[Lesson, ...]:
+    """Return the lessons of a demonstration as they stand beside its stored plan."""
+    return tuple(lesson_from_json(id, data) for data in json.loads(plan)["lessons"])
 
 
 def _stored(demonstration: Demonstration, lessons: Sequence[Lesson]) -> str:
