@@ -11,9 +11,12 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from hearth.learning.learned_state import Offer, State
 from hearth.planning.ranking.features import ReadingOptions
 from hearth.planning.ranking.ranker_options import StudentOptions
+from hearth.planning.retrieval import taught_sequences
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.testing import FIXED_NOW, HashEncoder
 from hearth.types import Context, Demonstration, Plan, Request, Step, ToolSpec
@@ -56,8 +59,17 @@ def opened(folder: Path) -> State:
     return State.open(folder, ENCODER, Offer(TOOLS))
 
 
+@pytest.fixture(autouse=True)
+def few_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sequences are ranked by as few features as `OPTIONS` has: a version is judged in a quarter of the time.
+
+    Modules that import it have it; `test_taught_sequences` has as many as there are.
+    """
+    monkeypatch.setattr(taught_sequences, "OPTIONS", replace(taught_sequences.OPTIONS, reading=OPTIONS.reading))
+
+
 @functools.cache
-def _taught(n: int) -> Path:
+def _taught(n: int, ranked_by: StudentOptions) -> Path:
     """The folder of a state that has learnt `lessons(n)`, made once in each process."""
     folder = Path(tempfile.mkdtemp(prefix="hearth-learnt-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -68,7 +80,7 @@ def _taught(n: int) -> Path:
 
 def learnt(folder: Path, n: int = 40) -> State:
     """A state as learning `lessons(n)` leaves it, from a copy: learning 80 takes over half a second."""
-    shutil.copytree(_taught(n), folder, dirs_exist_ok=True)
+    shutil.copytree(_taught(n, taught_sequences.OPTIONS), folder, dirs_exist_ok=True)
     return opened(folder)
 
 

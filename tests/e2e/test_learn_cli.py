@@ -19,6 +19,7 @@ from hearth.storage.database import Store
 from hearth.storage.trace import Trace
 from hearth.types import Answer, Demonstration, Episode, Plan, Request, Ruling, Step, StepResult
 from tests.small_world import ENCODER, OPTIONS, TOOLS, lessons, shown, wrong_trains
+from tests.small_world import few_features as few_features
 from tests.story import Ran
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hearth.learning.learned_state import State
 from hearth.learning.unlearning import Sought, find, forget
 from hearth.types import Demonstration, Plan, Step
+from tests.small_world import few_features as few_features
 from tests.small_world import first, lessons, opened, recall
 
 POOL = lessons(30)

@@ -22,6 +22,7 @@ from hearth.memory.event_memory import EventMemory
 from hearth.testing import FIXED_NOW
 from hearth.types import Demonstration, Label, Parameter, Plan, Ref, Step, ToolSpec
 from tests.small_world import ENCODER, TOOLS, lessons, recall, shown
+from tests.small_world import few_features as few_features
 
 SEND = ToolSpec(
     "send_mail",

@@ -15,6 +15,7 @@ from hearth.learning.drafting import solved
 from hearth.learning.learned_state import Offer, State
 from hearth.testing import HashEncoder
 from tests.small_world import OPTIONS, TOOLS, lessons, opened, shown
+from tests.small_world import few_features as few_features
 
 
 class Listening(HashEncoder):

@@ -16,6 +16,7 @@ from hearth.learning.unlearning import Sought, find, forget
 from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER
+from tests.small_world import few_features as few_features
 from tests.small_world import opened, shown
 
 

@@ -13,6 +13,7 @@ from hearth.learning.demonstration_store import Entry
 from hearth.learning.learned_state import State
 from hearth.types import Plan, Step
 from tests.small_world import ENCODER, TOOLS, first, learnt, lessons, opened, recall, shown, wrong_trains
+from tests.small_world import few_features as few_features
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Demonstration, Plan, Request, Step
 from tests.small_world import ENCODER, TOOLS, first, learnt, lessons, opened, recall, shown
+from tests.small_world import few_features as few_features
 
 MINE = [
     replace(shown("goodnight", "set_alarm", "check_weather", source="owner"), request="goodnight then"),

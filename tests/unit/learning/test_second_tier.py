@@ -25,6 +25,7 @@ from hearth.storage.trace import Trace
 from hearth.testing import FIXED_NOW
 from hearth.types import Demonstration, Plain, Plan, Request, Step
 from tests.small_world import OPTIONS, TOOLS, lessons, opened, shown
+from tests.small_world import few_features as few_features
 
 SAID = [f"{a} {b}" for a in ("splendid", "quaint", "hollow", "brisk") for b in ("umbrella", "thunder", "velvet")]
 GIVEN: list[Demonstration | Lesson] = []

@@ -23,6 +23,7 @@ from hearth.storage.trace import Trace
 from hearth.storage.workspace import Folder
 from hearth.types import OWNER, Answer, Demonstration, Episode, Parameter, Plan, Request, Step, ToolSpec
 from tests.small_world import ENCODER, first, lessons, opened, recall, shown
+from tests.small_world import few_features as few_features
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
 SECRET = "call my lawyer Xanthippe about the Quillfeather affair"

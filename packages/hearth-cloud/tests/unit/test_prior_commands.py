@@ -45,6 +45,7 @@ from hearth_cloud.statistics.statistics_desk import Desk, Features
 from hearth_cloud.storage.cloud_storage import Storage
 from tests.merging_world import ENCODER, OPTIONS, PUBLIC, READING, edge, edges, student
 from tests.small_world import PLANS, TOOLS, lessons
+from tests.small_world import few_features as few_features
 
 PRIOR = merged(edges(3).values())
 ALARM = "tell me the weather forecast, then wake me with an alarm please"

@@ -40,6 +40,7 @@ from hearth_cloud.sedna.sedna_protocol import (
 )
 from hearth_cloud.sedna.sedna_training import METRICS, evaluate, measure, train
 from tests.small_world import ENCODER, OPTIONS, TOOLS, lessons, wrong_trains
+from tests.small_world import few_features as few_features
 
 NOW = dt.datetime(2026, 3, 6, 9, 30, tzinfo=dt.UTC)
 
