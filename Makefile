@@ -115,7 +115,7 @@ test-video: $(VENV)/.dev $(VENV)/.video  ## the tests that need the experts for 
 check: $(VENV)/.dev  ## format, lint, types, import directions, generated docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+	$(BIN)/mypy -n $(JOBS)
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.docs.generate --check
 

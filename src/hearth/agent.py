@@ -852,8 +852,7 @@ class Agent:
         Stopped in the middle, it begins anew next time; the owner's own demonstrations are never touched.
         """
         shipped = shipped_demonstrations()
-        for id in self.recall.ids(source="shipped"):
-            self.recall.remove(id)
+        self.recall.remove(*self.recall.ids(source="shipped"))
         for start in range(0, len(shipped), LEARN_BATCH):
             self.recall.add(shipped[start : start + LEARN_BATCH])
             yield from range(start + 1, min(start + LEARN_BATCH, len(shipped)) + 1)

@@ -12,6 +12,7 @@ import pytest
 
 from hearth import __version__
 from tests.story import Hearth
+from tests.warm_process import WarmProcesses
 
 
 def test_a_reminder_becomes_a_file_and_can_be_taken_back(hearth: Hearth, home: Path) -> None:
@@ -205,9 +206,8 @@ def test_a_second_agent_on_one_home_says_so(hearth: Hearth, home: Path) -> None:
     [" ", "\n\t", "?!", "\x00\x01\x02\x03" * 50, "x" * 100_000, "remind me " * 10_000],
     ids=["blank", "white space", "marks", "control characters", "one long word", "100 kB"],
 )
-def test_unreadable_requests_are_refused_in_words(home: Path, text: str) -> None:
-    command = [sys.executable, "-m", "hearth", "--home", str(home), "ask", "-"]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=20)
+def test_unreadable_requests_are_refused_in_words(home: Path, text: str, warm: WarmProcesses) -> None:
+    done = warm.hearth("--home", home, "ask", "-", input=text, capture_output=True, text=True, timeout=20)
     assert done.returncode == 3, done
     assert done.stdout.startswith("The request") or "hearth:" in done.stderr
     assert "Traceback" not in done.stderr
