@@ -42,10 +42,10 @@ def learned_home(run_folder: Path) -> Path:
     return home
 
 
-def with_few_demonstrations(home: Path) -> None:
+def with_few_demonstrations(home: Path, ending: str = "3") -> None:
     """Learning all that is shipped takes half a minute; a tenth of it, by the ids' ends, tells as much here."""
     with Store.open(home / "hearth.db") as store, store.transaction() as cursor:
-        cursor.execute("DELETE FROM demonstration WHERE source = 'shipped' AND id NOT LIKE '%3'")
+        cursor.execute("DELETE FROM demonstration WHERE source = 'shipped' AND id NOT LIKE '%' || ?", (ending,))
 
 
 @pytest.fixture

@@ -103,7 +103,7 @@ def test_a_home_plans_with_the_adapter_in_use(home: Path, tmp_path: Path) -> Non
     What an untrained model makes of the home's own demonstrations is chance, which the processor's rounding decides; so
     the adapter is put in use whatever the gate says of them. The gate is judged by the tests before and after this one.
     """
-    with_few_demonstrations(home)
+    with_few_demonstrations(home, "33")  # a tiny model is slow to write hundreds of plans that are no use
     model = make_llama(home / "models" / "tiny", width=64)
     words = "zorble the quux|quux zorbling please|zorble a quux|do zorble quux now|zorble my quux|the quux zorbled"
     words += "|zorble zorble quux|quux zorble|can you zorble the quux|zorble this quux|zorble that quux please|quux to zorble"

@@ -12,7 +12,9 @@ from unittest.mock import ANY
 import pytest
 
 pytest.importorskip("faker", reason="needs the extra 'train' (Faker)")
-torch = pytest.importorskip("torch", reason="needs the extra 'train' (torch)")
+pytest.importorskip("torch", reason="needs the extra 'train' (torch)")
+
+import torch
 
 from hearth.models.encoder.lora_encoder import unpacked
 from hearth.models.encoder.minilm import shared_tokenizer
