@@ -35,7 +35,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from hearth import agent
+from hearth import agent, patterns
 from hearth.errors import MissingExtraError
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.retrieval.recall_planner import RecallPlanner
@@ -144,6 +144,9 @@ def _import_all() -> None:
                 continue
             with contextlib.suppress(ImportError, MissingExtraError):  # what needs an extra that is not installed
                 importlib.import_module(module.name)
+    for one in gc.get_objects():
+        if type(one) is patterns._AtFirstUse:
+            one.match  # noqa: B018 compiled now, not in every child
 
 
 def _plan_once(encoder: MiniLMEncoder) -> None:

@@ -16,6 +16,8 @@ from hearth import cli
 from hearth.cli import batch_commands
 from hearth.cli.learning.learn_commands import opened_state
 from hearth.errors import MissingExtraError
+from hearth.learning import drafting
+from hearth.planning.ranking.ranker_options import PROFILES
 from hearth.types import Plan, Step
 from hearth_bench.suites import second_tier_training, suite_measurements
 from tests import BENCH_DATA
@@ -344,6 +346,12 @@ def learnt(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture
+def small_student(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what is not about how well it plans: the large one is solved in seconds, at each call anew."""
+    monkeypatch.setattr(drafting, "options_of", lambda _: PROFILES["small"])
+
+
 def plan_all(run: Run, learnt: Path, requests: Path, out: Path, *more: object) -> Ran:
     return run("plan", "--batch", requests, "--tools", TOOLS, "--state", learnt, "--out", out, *more)
 
@@ -363,6 +371,7 @@ def test_a_batch_is_planned_in_order(run: Run, learnt: Path, tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["plans.jsonl"]
 
 
+@pytest.mark.usefixtures("small_student")
 def test_odd_lines_of_a_batch(run: Run, learnt: Path, tmp_path: Path) -> None:
     """Not JSON and unknown tools are skipped; an id twice, an empty and an endless request get their line."""
     rows: list[dict[str, Any]] = [
@@ -393,6 +402,7 @@ def test_odd_lines_of_a_batch(run: Run, learnt: Path, tmp_path: Path) -> None:
     assert (summary["n_planned"], summary["n_without_plan"], summary["n_passed_over"]) == (3, 2, 2)
 
 
+@pytest.mark.usefixtures("small_student")
 def test_half_a_surrogate_pair_in_a_batch_is_planned_and_written(run: Run, learnt: Path, tmp_path: Path) -> None:
     rows = [{"id": "a\ud800", "user_request": "Water \ud83d the tomatoes."}]
     requests, out = write_lines(tmp_path / "requests.jsonl", rows), tmp_path / "plans.jsonl"
@@ -416,6 +426,7 @@ def test_plans_of_what_was_learnt_otherwise_are_not_carried_on(learnt: Path, tmp
         assert batch_commands.key_of(requests, opened.tools, opened) != before
 
 
+@pytest.mark.usefixtures("small_student")
 def test_a_stopped_batch_is_carried_on(run: Run, learnt: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, out = tmp_path / "whole.jsonl", tmp_path / "plans.jsonl"
     assert plan_all(run, learnt, TEST, whole)[0] == 0
@@ -440,6 +451,7 @@ def test_a_stopped_batch_is_carried_on(run: Run, learnt: Path, tmp_path: Path, m
     assert not partial.exists()
 
 
+@pytest.mark.usefixtures("small_student")
 def test_what_an_older_run_left_of_other_requests_is_not_used(run: Run, learnt: Path, tmp_path: Path) -> None:
     out = tmp_path / "plans.jsonl"
     (tmp_path / "plans.jsonl.partial").write_text('{"batch": "another"}\n[1, {"id": "old", "task_nodes": []}]\n')
@@ -469,6 +481,7 @@ def test_a_batch_that_cannot_be_planned_says_why(run: Run, learnt: Path, tmp_pat
     assert not (tmp_path / "nothing").exists()
 
 
+@pytest.mark.usefixtures("small_student")
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_full_disk_keeps_what_was_done(
     run: Run, learnt: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
