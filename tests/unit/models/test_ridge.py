@@ -59,6 +59,24 @@ def test_left_out_predictions_equal_learning_without_the_rows(size: int) -> None
         assert np.abs(features[gone] @ without.weights[:, columns] - left_out[gone]).max() < 1e-4
 
 
+@pytest.mark.parametrize("n", [1, 30], ids=["a few", "many"])
+def test_rows_are_left_out_of_what_is_held_now(n: int) -> None:
+    """Whatever was made to leave rows out before, and however few were learnt or removed since."""
+    features, targets = some()
+    heads, fresh = Heads(50), Heads(50)
+    heads.learn(features, targets)
+    heads.leave_out(features[:1], targets[:1])
+    more, their_targets = -features[::-1][:n], targets[:n]
+    heads.learn(more, their_targets)
+    fresh.learn(np.vstack([features, more]), [*targets, *their_targets])
+    assert np.abs(heads.leave_out(features, targets) - fresh.leave_out(features, targets)).max() < 1e-4
+    heads.remove(more, their_targets)
+    fresh.remove(more, their_targets)
+    fresh.renew()
+    heads.renew()
+    assert np.abs(heads.leave_out(features, targets) - fresh.leave_out(features, targets)).max() < 1e-4
+
+
 def test_decay_lets_a_changed_preference_win() -> None:
     features, _ = some(1)
     faithful, decayed = Heads(50), Heads(50)
