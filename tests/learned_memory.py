@@ -1,9 +1,9 @@
 """Explain each demonstration once per process: what is read of a lesson, and counted over lessons, is kept.
 
 Homes that know the shipped demonstrations are opened by hundreds of tests. Reading 5,739 of them takes a tenth of a second,
-counting how arguments are said in them two, learning them two seconds. All that is kept here is a function of what is
-given to it, and nothing changes it afterwards; who reads something else is given something else. Real processes, as
-`hearth` is, keep nothing.
+counting how arguments are said in them another, hearing which phrases others use three, learning them over two seconds. All that is
+kept here is a function of what is given to it, and nothing changes it afterwards; who reads something else is given
+something else. Real processes, as `hearth` is, keep nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from unittest import mock
 
 from hearth import agent
+from hearth.planning.adaptation import macro_phrases
 from hearth.planning.arguments import context_counts
 from hearth.planning.arguments.alignment import Lesson
 from hearth.planning.retrieval import episodic_index
@@ -22,7 +23,7 @@ from hearth.planning.retrieval.similarity import Likeness
 from hearth.protocols import Encoder
 from hearth.types import Demonstration
 
-_explained, _general = episodic_index._explained, context_counts._General
+_explained, _general, _others = episodic_index._explained, context_counts._General, macro_phrases.Others
 _MANY = 100
 """Fewer demonstrations than that are a test's own."""
 
@@ -68,7 +69,15 @@ def remembering() -> Iterator[None]:
             counted.keep(given, found := _general(given))
         return found
 
+    @functools.lru_cache(8)
+    def heard(texts: tuple[str, ...]) -> Any:
+        return _others(texts)
+
+    def hear(texts: Sequence[str]) -> Any:
+        return heard(tuple(texts)) if len(texts) >= _MANY else _others(texts)
+
     with (
+        mock.patch.object(macro_phrases, "Others", hear),
         mock.patch.object(agent, "shipped_demonstrations", functools.cache(agent.shipped_demonstrations)),
         mock.patch.object(context_counts, "_General", count),
         mock.patch.multiple(
