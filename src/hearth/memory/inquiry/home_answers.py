@@ -25,7 +25,6 @@ from hearth.language.acts.questions import two_questions
 from hearth.language.text.tokens import word_set
 from hearth.memory.inquiry.amounts.amount_changes import changed_by
 from hearth.memory.inquiry.amounts.joint_amounts import joint_answer, share_answer, share_asked
-from hearth.memory.inquiry.amounts.table_counts import counted
 from hearth.memory.inquiry.answer_telling import (
     LEAST_BESIDE,
     SAID_ABOUT,
@@ -33,7 +32,6 @@ from hearth.memory.inquiry.answer_telling import (
     beside_card,
     own_first,
     sentence_of,
-    witness_of,
 )
 from hearth.memory.inquiry.asked_operations import LEAST_TAKEN, OF_ROWS, AskedOperations, Understood
 from hearth.memory.inquiry.awaited_mails import answer_from_letters
@@ -52,6 +50,7 @@ from hearth.memory.inquiry.reading.strangers import is_order_to_say, is_stranger
 from hearth.memory.inquiry.reading.value_owners import People, people_of, with_apostrophes
 from hearth.memory.inquiry.record_answers import answer_from_records, matter_of
 from hearth.memory.inquiry.summaries import asked_for_summary, decision_of, summary_of
+from hearth.memory.inquiry.table_answers import table_answer
 from hearth.memory.passages.collecting import (
     FOLDERS,
     FilePassages,
@@ -359,6 +358,8 @@ class HomeAnswers:
         name = name_described(question, call)
         readings = [one for one in self._readings(question, call) if not name or not _is_another_card(one, name)]
         best = readings[0] if readings else None
+        if (rows := self._of_tables(question, readings)) is not None:
+            return rows
         if (best is None or best.chance < LEAST_SURE) and (matter := _DECIDED.match(question)) is not None:
             told = decision_of(matter["by"], matter["of"].strip(" ?."), self.passages, call, self._is_instruction)
             if told is not None:
@@ -369,12 +370,23 @@ class HomeAnswers:
             return beside_card(card, best, call.now)
         if (joint := joint_answer(question, readings)) is not None:
             return joint
-        passage = best.candidate.passage
-        if "|" in passage.text:
-            table = "\n".join(one.text for one in self.passages.of_record(passage.record))
-            if (number := counted(question, table)) is not None:
-                return HomeAnswer("number", number, "", (witness_of(passage, passage.text),), round(best.chance, 4))
         return answer_of(question, readings, call.now)
+
+    def _of_tables(self, question: str, readings: Sequence[Reading]) -> HomeAnswer | None:
+        """Return what a table among the passages tells, where that is likelier than what is read; with doubt of one
+        that a stranger may have written, and nothing that reads like an instruction."""
+        if self._encoder is None or not readings:
+            return None
+        told = table_answer(question, [one.candidate.passage for one in readings], self.passages, self._encoder)
+        if told is None or told.chance <= max(readings[0].chance, least_chance()):
+            return None
+        record = told.witnesses[0].record if told.witnesses else ""
+        if not any(one.is_strangers for one in readings if one.candidate.passage.record == record):
+            return told
+        if self._is_instruction(" ".join((told.value, *(one.quote for one in told.witnesses)))):
+            return None
+        witnesses = tuple(replace(one, is_strangers=True) for one in told.witnesses)
+        return replace(told, witnesses=witnesses, chance=min(told.chance, _QUOTED))
 
     def _readings(self, question: str, call: CallContext) -> list[Reading]:
         """Read the passages that speak of a question, the likeliest answer first."""

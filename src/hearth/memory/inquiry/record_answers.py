@@ -16,6 +16,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
@@ -25,8 +26,6 @@ from hearth.language.temporal.time_words import MONTHS
 from hearth.language.text.tokens import word_set
 from hearth.language.text.word_match import Query, stems
 from hearth.language.values.slots import find_slots
-from hearth.memory.inquiry.amounts.table_answers import answer_from_tables, column_sum, row_day
-from hearth.memory.inquiry.amounts.table_questions import asked_of_table
 from hearth.memory.inquiry.answer_telling import is_of, past_of, witness_of
 from hearth.memory.inquiry.asking_mails import due_answer, waiting_answer, wanted_answer
 from hearth.memory.inquiry.money import WHOLE, money_in, money_text
@@ -41,8 +40,8 @@ from hearth.tools.pim.calendar_events import Event, Events, Search
 from hearth.tools.pim.cards import read_cards
 from hearth.types import Context
 
-_OfAmounts = Literal["sum", "mean", "most", "least", "column", "groups", "apart"]
-_OfRecords = Literal["birthdays", "clash", "count", "held", "undone", "table", "row"]
+_OfAmounts = Literal["sum", "mean", "most", "least", "groups", "apart"]
+_OfRecords = Literal["birthdays", "clash", "count", "held", "undone"]
 Operation = _OfAmounts | _OfRecords | Literal["waiting", "wanted", "due"]
 _N_READ = 2000
 """Most passages that are counted."""
@@ -71,14 +70,6 @@ _HELD = re.compile(
     re.I,
 )
 """Asks for the number of times of something that may stand in the calendar: "how many shows am I doing in October"."""
-_COLUMN = re.compile(r"\s*how many (?P<what>[^\W\d_]+) (?:has|have|had|did) (?P<rest>.+)", re.I)
-"""Asks for what a table may have a column of: "how many hours has Ana had since May"."""
-_TOTAL_OF = re.compile(
-    r"\s*(?:(?:what|how much)(?:['’]s| is| was| are| were)? (?:the|my|our) )?total (?:number of )?"
-    r"(?P<what>[^\W\d_]+)(?P<rest>.*)",
-    re.I,
-)
-"""Asks for the whole of what a table may have a column of: "total miles sailed this year"."""
 _BIRTHDAYS = re.compile(
     r"\s*(?:who|whose|which|any)\b(?!.*\b(?:when|how|oldest|youngest)\b).*\bbirthdays?\b(?!.*\bnext\b\s*[?.!]*\Z)", re.I
 )
@@ -86,7 +77,6 @@ _HAS_BEEN = re.compile(r"\b(?:did|had|was|were|so far)\b|\bhave (?:i|we) (?:been
 _SOON = dt.timedelta(days=60)
 _IS_PAST = re.compile(r"\b(?:did|have|had|has|was|were)\b", re.I)
 _LONG = dt.timedelta(days=7300)
-_PASSED = re.compile(r"(?:been|passed|gone|elapsed|left|till|until|til|since|before|after|ago)\b", re.I)
 _DOING = word_set("""do doing did done have having had play playing go going went work working worked attend attending
     get got still planned booked left scheduled there this that""")
 _WANTING = re.compile(
@@ -142,8 +132,9 @@ _APART = re.compile(
 )
 """Asks how far two sums are apart: "how much more did I spend on clay than on glaze"."""
 _MOST_MONTHS = 12
-_OF_TABLES = frozenset({"table", "row", "groups", "undone", "column", "most", "least", "mean"})
-"""Operations that the rows of one table may answer."""
+_BY_MONTHS = re.compile(r"\b(?:by|for (?:each|every)|per|each|every) (?:the )?months?\b", re.I)
+_DATED = re.compile(r"\b\d{1,2}(?:st|nd|rd|th)? (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.I)
+_ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 _OFFERED = re.compile(
     r"\binstead of\b|\d ?% off\b|\b(?:from|only|save|was) [€£$]|\b(?:excess|deductible|own risk|insured|sum assured)\b"
     r"|\b(?:per|each|every) claim\b|\bcover(?:s|ed)? (?:up )?to\b|\bup to [€£$]",
@@ -189,29 +180,19 @@ def asked_of_records(question: str) -> Asked | None:
     """Parse a question that has to be worked out over records; None for one that is read."""
     if len(question) > _LONGEST_QUESTION:
         return None
-    matter, table = matter_of(question), asked_of_table(question)
-    if table is not None and table.group:
-        return Asked("groups", matter_of(table.words), table.group)
+    matter = matter_of(question)
+    if (by := _BY_MONTHS.search(question)) is not None and _SPENT.search(question):
+        return Asked("groups", matter_of(question[: by.start()] + question[by.end() :]))
     if (apart := _APART.fullmatch(question.rstrip(" ?.!"))) is not None:
         return Asked("apart", apart["one"], apart["other"])
     if _CLASH.search(question):
         return Asked("clash", "")
     if (asked := _letters_asked(question) or _things_asked(question, matter)) is not None:
         return asked
-    if table is not None and table.bound is not None:
-        return Asked("table", matter)
-    if (column := _column_asked(question)) is not None:
-        return column
     if held := _HELD.match(question):
         words = matter_of(held["rest"]).split()
         return Asked("held", " ".join(word for word in words if word.casefold() not in _DOING), held["what"])
-    if (money := _money_asked(question, matter)) is not None:
-        return money
-    if (total := _TOTAL_OF.match(question)) is not None:
-        return Asked("column", matter_of(total["rest"]), total["what"].casefold())
-    if table is None:
-        return None
-    return Asked("row" if table.operation in ("first", "last") else "table", matter)
+    return _money_asked(question, matter)
 
 
 def _letters_asked(question: str) -> Asked | None:
@@ -241,15 +222,6 @@ def _money_asked(question: str, matter: str) -> Asked | None:
     return next((Asked(operation, matter) for operation, form in _OF_AMOUNTS.items() if form.search(question)), None)
 
 
-def _column_asked(question: str) -> Asked | None:
-    """Parse a question for the whole of what somebody did or had; None where it asks how long ago something was."""
-    found = _COLUMN.match(question)
-    if found is None or re.match(r"(?:i|we)\b", found["rest"], re.I):
-        return None
-    before = matter_of(_PASSED.split(found["rest"])[0])
-    return Asked("column", before, found["what"].casefold()) if before else None
-
-
 def _without_times(matter: str, question: str, call: CallContext) -> str:
     """Return the words of a matter that are in no time that the question names."""
     slots = find_slots(question, call.now, Context())
@@ -267,10 +239,6 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
     """Work out the answer to a question; None if it asks for nothing of the kind, or no row meets it."""
     asked = asked_of_records(question)
     if asked is None:
-        return None
-    if asked.operation in _OF_TABLES and (told := answer_from_tables(question, passages, call)) is not None:
-        return told
-    if asked.operation in ("table", "row"):
         return None
     country = str(call.settings.get("owner", {}).get("country") or "")
     named = times_named(question, call.now, country)
@@ -295,12 +263,8 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
             return _by_months(asked, named[0] if named else None, passages, call.now)
         case "apart":
             return _apart(asked, passages, call)
-        case "column":
-            return column_sum(asked.things, asked.matter.split(), period, passages, call)
         case "held":
-            # "How many hours have I worked": a table's, if one has a column of hours.
-            summed = column_sum(asked.things, asked.matter.split(), period, passages, call)
-            return summed or _held(question, asked, period, call)
+            return _held(question, asked, period, call)
         case "count":
             return _count(question, asked, period, passages, call)
         case _:
@@ -310,7 +274,7 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
 def _meant(period: Period, asked: Asked, question: str, now: dt.datetime) -> Period:
     """Return the period of last year where a month without its year is meant so: amounts and mails are of the past,
     events of the nearest."""
-    is_past = asked.operation in ("sum", "mean", "most", "least", "column")
+    is_past = asked.operation in ("sum", "mean", "most", "least")
     is_far = period.start - now > dt.timedelta(days=183)
     is_meant = is_past or (is_far and asked.operation in ("held", "count"))
     if not is_meant or re.search(r"\b(?:\d{4}|next|coming)\b", question):
@@ -493,7 +457,7 @@ def _money(asked: Asked, periods: Sequence[Period], passages: PassageStore, now:
 
 def _by_months(asked: Asked, period: Period | None, passages: PassageStore, now: dt.datetime) -> HomeAnswer | None:
     """Sum what mails and documents state month by month; a month without an amount is left out."""
-    if asked.things != "month" or not asked.matter:
+    if not asked.matter:
         return None
     told: list[str] = []
     witnesses: list[Witness] = []
@@ -574,6 +538,17 @@ def _in_table(one: Passage, wanted: frozenset[str], now: dt.datetime) -> Iterabl
         if wanted <= said | stems(one.title) and (not said.isdisjoint(wanted) or wanted <= stems(one.title)) and found:
             value, currency, _ = found[-1]
             yield Amount(value, currency, one, line, row_day(line.split("|"), now) or one.at)
+
+
+def row_day(row: Sequence[str], now: dt.datetime) -> dt.datetime | None:
+    """Return the day that a row of a table names; None where it names none."""
+    iso = _ISO.search(" ".join(row))
+    with suppress(ValueError):
+        if iso is not None:
+            return dt.datetime(int(iso[1]), int(iso[2]), int(iso[3]), tzinfo=now.tzinfo)
+    dated = next((cell for cell in row if _DATED.search(cell)), "")
+    named = times_named(dated, now) if dated else ()
+    return (named[0] if _YEAR.search(dated) else past_of(named[0], now)).start if named else None
 
 
 def _begins_cell(line: str, wanted: frozenset[str]) -> bool:

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hearth.cli.invocation import Progress
-from hearth.memory.inquiry.amounts.table_counts import counted
 from hearth.memory.inquiry.reading.answer_reading import (
     AnswerReader,
     Reading,
@@ -35,6 +34,7 @@ from hearth.memory.inquiry.reading.answer_reading import (
     least_chance,
     read_passages,
 )
+from hearth.memory.inquiry.table_answers import told_in
 from hearth.memory.passages.passage_cutting import SENTENCE, passages_of
 from hearth.memory.passages.passage_store import Candidate, NewPassage, Passage, PassageStore, likenesses
 from hearth.models.encoder.question_encoder import questions_for
@@ -115,17 +115,27 @@ def own_candidates(one: DocumentQuestion, encoder: Encoder, of_questions: Encode
     ]
 
 
-def said_of(one: DocumentQuestion, readings: Sequence[Reading]) -> Said:
+def said_of(one: DocumentQuestion, readings: Sequence[Reading], encoder: Encoder) -> Said:
     """Return the answer that a home gives to these readings."""
     if not readings:
         return Said("", "")
     best = readings[0]
-    if asks_yes_or_no(one.question) and one.kind in ("yesno", "abstain"):
+    forced, chance = best.text, best.chance
+    of_table = _of_table(one, readings, encoder)
+    if of_table is not None and of_table[1] > chance:
+        forced, chance = of_table
+    elif asks_yes_or_no(one.question) and one.kind in ("yesno", "abstain"):
         forced = "yes" if best.p_yes >= 0.5 else "no"
-    else:
-        number = counted(one.question, one.context)
-        forced = number if number is not None else best.text
-    return Said(forced if best.chance >= least_chance() else "", forced)
+    return Said(forced if chance >= least_chance() else "", forced)
+
+
+def _of_table(one: DocumentQuestion, readings: Sequence[Reading], encoder: Encoder) -> tuple[str, float] | None:
+    """Return what the likeliest passages' table tells, with its chance."""
+    record = next((r.candidate.passage.record for r in readings if "|" in r.candidate.passage.text), None)
+    pieces = [r.candidate.passage for r in readings if r.candidate.passage.record == record]
+    text = "\n".join(piece.text for piece in sorted(pieces, key=lambda piece: piece.number))
+    told = told_in(one.question, text, pieces[0].title, encoder) if pieces else None
+    return (told.value, told.told.chance) if told is not None else None
 
 
 def measure_reading(
@@ -148,7 +158,8 @@ def measure_reading(
         answered = [one for one in questions if one.kind != "abstractive"]
         with progress.stage("asking questions", len(answered)) as asked_one:
             for one in answered:
-                asked.append(_ask(one, own_candidates(one, encoder, of_questions), passages, reader))
+                own = own_candidates(one, encoder, of_questions)
+                asked.append(_ask(one, own, passages, reader, encoder))
                 asked_one(1)
     document: dict[str, object] = {**_figures(asked, lambda one: one.given)}
     if is_whole:
@@ -167,8 +178,14 @@ def measure_reading(
     return document
 
 
-def _ask(one: DocumentQuestion, own: Sequence[Candidate], passages: PassageStore | None, reader: AnswerReader) -> Asked:
-    given = said_of(one, read_passages(one.question, own, reader))
+def _ask(
+    one: DocumentQuestion,
+    own: Sequence[Candidate],
+    passages: PassageStore | None,
+    reader: AnswerReader,
+    encoder: Encoder,
+) -> Asked:
+    given = said_of(one, read_passages(one.question, own, reader), encoder)
     if passages is None:
         return Asked(one, given, None, None, _floors(one, own), 0.0)
     began = time.perf_counter()
@@ -176,7 +193,7 @@ def _ask(one: DocumentQuestion, own: Sequence[Candidate], passages: PassageStore
     readings = read_passages(one.question, found, reader)
     ms = (time.perf_counter() - began) * 1000
     others = [reading for reading in readings if reading.candidate.passage.record != record_of(one)]
-    return Asked(one, given, said_of(one, readings), said_of(one, others), _floors(one, found), ms)
+    return Asked(one, given, said_of(one, readings, encoder), said_of(one, others, encoder), _floors(one, found), ms)
 
 
 def reading_lines(document: Mapping[str, object]) -> list[str]:

@@ -1,0 +1,172 @@
+"""Small programs over tables: what cells say, which rows are meant, what is made of them, and what is told at home.
+
+python -m pytest tests/unit/memory/test_table_programs.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hearth.memory.inquiry.home_answers import HomeAnswers
+from hearth.memory.inquiry.reading.answer_reading import AnswerReader
+from hearth.memory.inquiry.table_answers import told_in
+from hearth.memory.inquiry.table_programs import (
+    OPERATIONS,
+    Grid,
+    day_of,
+    nearness,
+    number_of,
+    programs_of,
+    selections_of,
+    weighed,
+    words_of,
+)
+from hearth.memory.passages.text_tables import tables_in
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.protocols import Encoder, HomeAnswer
+from hearth.storage.database import Store
+from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
+
+HOURS = (
+    "name | october | november\nJean Atkinson | 22 | 18\nBrian Hoggarth | 9 | 14\nPat Hird | 0 | 3\nTotal | 31 | 35\n"
+)
+SUBS = "member | sub | paid | date\nAna | £20 | yes | 3 Oct\nBo | £25 | no | \nCai | £20 | no | 12 Nov\n"
+
+
+def grid_of(text: str, title: str = "") -> Grid:
+    grid = Grid.of(tables_in(text)[0], title)
+    assert grid is not None
+    return grid
+
+
+def values(question: str, text: str) -> dict[str, set[object]]:
+    """Return what the programs come to, by operation."""
+    found: dict[str, set[object]] = {}
+    for one in programs_of(frozenset(words_of(question)), question, grid_of(text)):
+        found.setdefault(one.operation, set()).add(one.value)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("cell", "number"),
+    [("18", 18.0), ("£1,250.50", 1250.5), ("1.250,50 €", 1250.5), ("R18 500", 18500.0), ("3.5h", 3.5), ("(40)", -40.0)],
+)
+def test_a_cell_is_a_number_with_its_unit(cell: str, number: float) -> None:
+    assert number_of(cell) == number
+
+
+@pytest.mark.parametrize("cell", ["", "18:30", "room 4", "4 to 6", "2026-10-03", "n/a"])
+def test_another_cell_is_none(cell: str) -> None:
+    assert number_of(cell) is None
+
+
+def test_days_are_read_in_the_order_that_the_column_shows() -> None:
+    assert day_of("3 Oct 2026") == day_of("2026-10-03") == day_of("03/10/2026")
+    assert day_of("10/03/2026", is_american=True) == day_of("2026-10-03")
+    assert day_of("sat 5 dec") == day_of("5 December")
+    assert day_of("2.5") is None
+    assert day_of("31.12.") is not None
+    column = grid_of("when | gal\n3/2/26 | 14\n3/17/26 | 12\n").columns[0]
+    assert column.kind == "date"
+    assert {"month mar", "day 17"} <= column.keys[1]
+
+
+def test_columns_have_kinds_and_totals_are_no_rows() -> None:
+    grid = grid_of(HOURS)
+    assert [column.kind for column in grid.columns] == ["text", "number", "number"]
+    assert grid.n_rows == 3
+    assert [column.kind for column in grid_of(SUBS).columns] == ["text", "number", "mark", "date"]
+
+
+def test_programs_sum_count_look_up_and_compare() -> None:
+    found = values("how many hours did jean do in november", HOURS)
+    assert {35.0, 31.0} <= found["sum"]
+    assert ("18",) in found["cell"]
+    assert 3.0 in found["count"]
+    assert ("Jean Atkinson",) in found["argmax"]
+    assert 4.0 in found["columns apart"]
+    assert 40.0 in found["row sum"]
+
+
+def test_marks_choose_rows() -> None:
+    chosen = {one.how: one.rows for one in selections_of(frozenset({"paid"}), "who has paid", grid_of(SUBS))}
+    assert chosen["ticked"] == (0,)
+    assert chosen["unticked"] == (1, 2)
+    assert ("Bo", "Cai") in values("who has not paid", SUBS)["list"]
+
+
+def test_two_conditions_that_no_row_meets_are_no() -> None:
+    found = values("did bo come on 3 oct", SUBS)
+    assert ("no",) in found["yesno"]
+
+
+@given(st.lists(st.lists(st.text(max_size=8), min_size=3, max_size=3), min_size=2, max_size=6), st.text(max_size=60))
+def test_any_table_and_any_question_make_programs(rows: list[list[str]], question: str) -> None:
+    text = "\n".join(" | ".join(cell.replace("|", "/").replace("\n", " ") for cell in row) for row in rows)
+    for table in tables_in(text):
+        if (grid := Grid.of(table)) is not None:
+            made = weighed(question, grid, np.zeros(len(grid.columns), dtype=np.float32))
+            assert made.programs[0].operation == "nothing"
+            assert np.isfinite(made.signs).all()
+            assert {one.operation for one in made.programs} <= set(OPERATIONS)
+
+
+def test_nearness_is_by_deviation() -> None:
+    near = nearness(np.array([1.0, 0.0], dtype=np.float32), np.eye(2, dtype=np.float32))
+    assert near[0] > 0 > near[1]
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Encoder:
+    return MiniLMEncoder.open()
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "title", "value"),
+    [
+        ("how many hours did the volunteers do in november all together", HOURS, "volunteer hours", "35"),
+        ("how many hours did brian do in october", HOURS, "volunteer hours", "9"),
+        ("who hasn't paid", SUBS, "club subs", "Bo; Cai"),
+        ("when did ana pay", SUBS, "club subs", "3 Oct"),
+    ],
+)
+def test_the_likeliest_program_is_what_is_asked(
+    encoder: Encoder, question: str, text: str, title: str, value: str
+) -> None:
+    told = told_in(question, text, title, encoder)
+    assert told is not None
+    assert told.value == value
+
+
+@pytest.mark.parametrize("question", ["what is the wifi password", "when does the ferry to Bergen leave"])
+def test_what_a_table_does_not_say_is_not_told(encoder: Encoder, question: str) -> None:
+    assert told_in(question, HOURS, "volunteer hours", encoder) is None
+
+
+@pytest.fixture
+def home(tmp_path: Path, encoder: Encoder) -> Iterator[HomeAnswers]:
+    with Store.open(tmp_path / "hearth.db") as store:
+        yield HomeAnswers(store, encoder, AnswerReader())
+
+
+def answer(home: HomeAnswers, question: str, files: dict[str, str]) -> HomeAnswer:
+    workspace = InMemoryWorkspace({path: text.encode() for path, text in files.items()})
+    return home.find_answer(question, make_call(workspace=workspace, now=FIXED_NOW))
+
+
+def test_at_home_a_sum_is_told_with_its_rows(home: HomeAnswers) -> None:
+    files = {
+        "documents/volunteer hours.md": HOURS,
+        "documents/minutes.md": "The hall was cold and Jean was in the chair.",
+    }
+    found = answer(home, "how many hours did the volunteers do in november all together", files)
+    assert found.value == "35 (3 rows: Jean Atkinson: 18; Brian Hoggarth: 14; Pat Hird: 3)"
+    assert found.is_reckoned
+    assert found.witnesses[0].quote == "name: Jean Atkinson | october: 22 | november: 18"
+    assert {one.source for one in found.witnesses} == {"file"}
