@@ -285,6 +285,10 @@ UNTIL_NEXT = (NEXT, Step("time_until", {"date": Ref(0, ("start",))}))
         ("how long have I got till me standards check", UNTIL_NEXT, True),
         ("how long till my check", (Step("next_event", {"query": "check"}), UNTIL_NEXT[1]), False),
         ("how long till the policy runs out", (Step("next_event", {"query": "policy"}), UNTIL_NEXT[1]), True),
+        ("how many days to mums birthday", (Step("next_event", {"query": "mums"}), UNTIL_NEXT[1]), True),
+        ("how many days to mums birthday", (Step("next_event", {"query": "mums birthday"}), UNTIL_NEXT[1]), False),
+        ("how long till the dentist appointment", (Step("next_event", {"query": "dentist"}), UNTIL_NEXT[1]), False),
+        ("how long till the party at Ana's", (Step("next_event", {"query": "party"}), UNTIL_NEXT[1]), False),
     ],
 )
 def test_days_are_counted_only_to_what_is_named(text: str, steps: tuple[Step, ...], is_lost: bool) -> None:

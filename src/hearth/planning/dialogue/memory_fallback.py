@@ -307,12 +307,24 @@ def _only_next(found: Plan) -> bool:
 
 def _has_lost(asked: Asked | DateAsked, found: Plan) -> bool:
     """Return whether a plan only counts days, and to another day than the one asked for, or where something else is to
-    be counted: "how long till my check" to any next event, "until the policy runs out" to an event of the policy, "how
-    many hours has Ana had since May" to May."""
+    be counted: "how long till my check" to any next event, "until the policy runs out" to an event of the policy,
+    "until Ana's birthday" to an event called Ana, "how many hours has Ana had since May" to May."""
     if "time_until" not in {step.tool for step in found.steps}:
         return False
-    is_any = any(step.tool == "next_event" and not step.arguments for step in found.steps)
-    return asked.operation == "column" or (asked.operation == "until" and (is_any or happens(asked.matter)))
+    if asked.operation != "until":
+        return asked.operation == "column"
+    sought = [step.arguments.get("query") for step in found.steps if step.tool == "next_event"]
+    return happens(asked.matter) or any(not isinstance(one, str) or _lacks_head(one, asked.matter) for one in sought)
+
+
+_BEHIND_A_HEAD = re.compile(r"\s(?:at|by|for|from|in|of|on|to|with|we|i|they|that|next|this)\b.*", re.IGNORECASE)
+
+
+def _lacks_head(query: str, matter: str) -> bool:
+    """Return whether a query has lost the word that says what is meant: "birthday" of "Ana's birthday"."""
+    words = _WORD.findall(_BEHIND_A_HEAD.sub("", matter).casefold())
+    heads = key_set(words[-1]) - _OF_WHEN if words else frozenset()
+    return not heads <= keys_of(query)
 
 
 def _found_by(request: Utterance, tools: Mapping[str, ToolSpec]) -> Plan | None:
