@@ -29,7 +29,7 @@ from hearth.language.acts.questions import (
     question_of,
     said_by,
 )
-from hearth.language.text.spelling import AS_TYPED, Mended, Spelling, words_in_text
+from hearth.language.text.spelling import AS_TYPED, LEAST_LETTERS, Mended, Spelling, words_in_text
 from hearth.language.text.tokens import Clause, Slot, Token, tokens
 from hearth.language.values.slots import find_slots
 from hearth.types import Context, Entity, Request
@@ -189,9 +189,11 @@ def read(request: Request, context: Context, taught: Collection[str] = ()) -> Ut
     said = Utterance.of(request, context)
     if said is request or said.unreadable:
         return said
-    names = (name for entity in context.entities for name in (entity.name, *entity.aliases))
-    own = frozenset(word for name in names for word in words_in_text(name)).union(taught)
-    mended = Spelling.shipped().mended(request.text, own)
+    named = {entity: (entity.name, *entity.aliases) for entity in context.entities}
+    own = frozenset(word for names in named.values() for name in names for word in words_in_text(name)).union(taught)
+    called = (name for entity, names in named.items() if entity.kind == "person" for name in names)
+    people = frozenset(word for name in called for word in words_in_text(name) if len(word) >= LEAST_LETTERS - 1)
+    mended = Spelling.shipped().mended(request.text, own, people)
     if mended.text == request.text:
         return said
     return replace(said, text=mended.text, said=request.typed if mended.typed else request.said, mended=mended)

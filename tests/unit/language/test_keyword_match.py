@@ -25,6 +25,8 @@ from tests.work import grows_in_step
         ("fuse box", "fuse_box.jpg"),
         ("日本", "日本語のメモ"),
         ("the of", "the first of all"),
+        ("burrens quote", "Burren: quotation"),
+        ("the roofer's invoice", "roofer, bill of May"),
         ("", "anything"),
         (" ?! ", "anything"),
     ],
@@ -42,6 +44,8 @@ def test_what_is_found(query: str, text: str) -> None:
         ("garden", "kindergarden"),
         ("box", "boxing"),
         ("water", "wat er"),
+        ("Bill", "invoice"),
+        ("the quote", "the quota"),
     ],
 )
 def test_what_is_not_found(query: str, text: str) -> None:

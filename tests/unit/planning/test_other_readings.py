@@ -60,6 +60,9 @@ def test_other_words_are_sought_where_the_first_are_not_there() -> None:
     found = other_queries("cancel pilates, elbow hurts", _cancel("elbow hurts"), ())
     assert [plan.steps[0].arguments["query"] for plan in found] == ["pilates"]
     assert other_queries("cancel pilates", Plan((Step("add_note", {"text": "pilates"}),)), ()) == []
+    forward = Step("draft_forward", {"mail": Ref(0, ("id",)), "to": [Ref(1, ("email",))]})
+    plan = Plan((Step("find_mail", {"query": "quote"}), Step("find_contact", {"name": "Martin"}), forward))
+    assert other_queries("forward mossys quote to martin", plan, ()) == []
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,18 @@ def _wanted(query: str, generic: frozenset[str]) -> Wanted:
     return Wanted(tuple(_pattern(word) for word in dict.fromkeys(specific[:N_MAX_WORDS])))
 
 
+_ALSO_CALLED = {"quote": ("quotation", "estimate"), "estimate": ("quote", "quotation"), "invoice": ("bill",)}
+"""Papers whose writers call them otherwise than who gets them."""
+
+
+def called(word: str) -> tuple[str, ...]:
+    """Return a stem and what its thing is called, too: a "quotation" is a quote."""
+    return (word, *_ALSO_CALLED.get(word, ()))
+
+
 def _pattern(word: str) -> re.Pattern[str]:
+    if word in _ALSO_CALLED:
+        return re.compile(rf"(?<![^\W_])(?:{'|'.join(called(word))})")
     if any(c >= "\u2e80" for c in word):
         return re.compile(re.escape(word))  # Chinese, Japanese, Korean: no spaces between words
     if word.endswith("y") and len(word) > 3:

@@ -46,7 +46,7 @@ def other_queries(text: str, plan: Plan, slots: Sequence[Slot]) -> list[Plan]:
     """Return the plan with other words of the request as what its look-up seeks.
 
     "Cancel pilates this week back hurts" is about pilates. Each is a stretch of words between values and marks, without
-    words of asking around it.
+    words of asking around it, and none holds what another step looks for: who a mail goes to is not what it speaks of.
     """
     looks = [k for k, step in enumerate(plan.steps) if isinstance(step.arguments.get("query"), str)]
     if len(looks) != 1:
@@ -57,8 +57,9 @@ def other_queries(text: str, plan: Plan, slots: Sequence[Slot]) -> list[Plan]:
     if is_named and re.search(rf"{_REASON}{re.escape(str(step.arguments['query']))}\b", text, re.IGNORECASE):
         bare = replace(step, arguments={name: value for name, value in step.arguments.items() if name != "query"})
         found.append(replace(plan, steps=(*plan.steps[: looks[0]], bare, *plan.steps[looks[0] + 1 :])))
+    elsewhere = stems(" ".join(str(one.arguments.get("name", "")) for one in plan.steps))
     for said in _stretches(text, slots):
-        if said.lower() != str(step.arguments["query"]).lower():
+        if said.lower() != str(step.arguments["query"]).lower() and stems(said).isdisjoint(elsewhere):
             changed = replace(step, arguments={**step.arguments, "query": said})
             found.append(replace(plan, steps=(*plan.steps[: looks[0]], changed, *plan.steps[looks[0] + 1 :])))
     return found
