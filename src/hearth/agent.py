@@ -108,6 +108,7 @@ from hearth.planning.dialogue.memory_fallback import (
 )
 from hearth.planning.dialogue.other_readings import (
     is_of_found_things,
+    left_open,
     may_restore,
     named_share,
     other_queries,
@@ -115,6 +116,7 @@ from hearth.planning.dialogue.other_readings import (
     ticked_on_list,
     ticked_thing,
     with_named_file,
+    with_said_title,
 )
 from hearth.planning.dialogue.outside_questions import ASK_CLOUD, asked_of_cloud, asked_of_footage
 from hearth.planning.retrieval.recall_planner import RecallPlanner, as_typed
@@ -426,7 +428,20 @@ class Agent:
         found = with_each_device(with_state_asked(found, said, tools), said, tools)
         found = with_each_time(with_each_day(found, said, tools), said, tools)
         found = turned_to_told(without_told_filters(found, said, tools), said)
-        return with_records(found, said.records, tools)
+        return with_records(self._with_the_one_named(said, found, tools), said.records, tools)
+
+    def _with_the_one_named(self, said: Utterance, plan: Plan, tools: Mapping[str, ToolSpec]) -> Plan:
+        """The plan that writes about the one of several things whose title the request says, if no other fits."""
+        if self.monitor.rights != "all" or plan.planner != self.recall.name or said.records:
+            return plan
+        for place in left_open(plan, tools):
+            seen = self._looked_up(said, plan.steps[place])
+            records = seen.value if seen is not None and isinstance(seen.value, list) else []
+            narrowed = with_said_title(said.text, plan, place, records) if len(records) > 1 else None
+            one = self._looked_up(said, narrowed.steps[place]) if narrowed is not None else None
+            if narrowed is not None and one is not None and isinstance(one.value, list) and len(one.value) == 1:
+                plan = narrowed
+        return plan
 
     def _settled(
         self, draft: Draft, request: Utterance, tools: Mapping[str, ToolSpec], *, reads_ahead: bool

@@ -6,12 +6,14 @@ import pytest
 
 from hearth.planning.dialogue.other_readings import (
     is_of_found_things,
+    left_open,
     named_share,
     other_queries,
     takes_away,
     ticked_on_list,
     ticked_thing,
     with_named_file,
+    with_said_title,
 )
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
@@ -147,3 +149,31 @@ def test_what_is_no_reminder_is_ticked_on_its_list() -> None:
     assert both.kind == "needs"
     assert ticked_on_list("oats", [], False, found, tools) is None
     assert ticked_on_list("oats", ["shopping", "party"], False, found, tools) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "subjects", "query"),
+    [
+        ("reply to neil and say yes please to the hellebores", ("hellebores", "Invoice 2231"), "hellebores"),
+        ("reply to neil saying the invoice is paid", ("hellebores", "Invoice 2231"), "invoice"),
+        ("reply to neil saying thanks", ("hellebores", "Invoice 2231"), None),
+        ("reply to neil and say yes to the hellebores", ("hellebores", "Re: hellebores"), None),
+        ("reply to neil's mail", ("A mail by Neil", "Invoice 2231"), None),
+    ],
+)
+def test_what_is_written_about_is_the_one_whose_title_is_said(
+    text: str, subjects: tuple[str, ...], query: str | None
+) -> None:
+    reply = Step("draft_reply", {"mail": Ref(0, ("id",)), "text": "x"})
+    plan = Plan((Step("find_mail", {"sender": "Neil Sharples"}), reply))
+    assert left_open(plan, load_tools(None).specs) == [0]
+    found = with_said_title(text, plan, 0, [{"id": "x", "subject": subject} for subject in subjects])
+    assert (None if found is None else found.steps[0].arguments.get("query")) == query
+
+
+def test_nothing_is_left_open_where_a_thing_is_named_or_would_be_gone() -> None:
+    tools = load_tools(None).specs
+    named = Step("find_mail", {"query": "hellebores"})
+    reply = Step("draft_reply", {"mail": Ref(0, ("id",)), "text": "x"})
+    assert left_open(Plan((named, reply)), tools) == []
+    assert left_open(Plan((Step("find_mail", {"sender": "Neil"}), Step("delete_mail", {"mail": Ref(0, ("id",))}))), tools) == []

@@ -84,6 +84,44 @@ def _stretches(text: str, slots: Sequence[Slot]) -> list[str]:
     return found
 
 
+_OF_WRITING = frozenset({"mail", "email", "message", "reply", "answer", "forward", "please", "thanks", "say", "tell"})
+_TITLES = ("subject", "title", "text")
+"""What a record is called, the first of these that it has."""
+
+
+def left_open(plan: Plan, tools: Mapping[str, ToolSpec]) -> list[int]:
+    """Return the look-ups without words of which another step takes the one, to write about: a reply to somebody."""
+    wanted = {
+        ref.step
+        for step in plan.steps
+        if step.tool in tools and tools[step.tool].parameter("text") is not None and not is_taking_away(step, tools)
+        for ref in step.refs()
+        if ref.path == ("id",)
+    }
+    return [k for k in sorted(wanted) if plan.steps[k].arguments and "query" not in plan.steps[k].arguments]
+
+
+def with_said_title(text: str, plan: Plan, place: int, found: Sequence[object]) -> Plan | None:
+    """Return the plan whose look-up seeks the words of a request that are in the title of one of the records it found,
+    and of no other: "yes please to the hellebores" answers the mail on hellebores. None where there is no such one."""
+    step = plan.steps[place]
+    known = stems(" ".join(said for value in step.arguments.values() for said in _texts(value)))
+    said = [t.low for t in tokens(text) if t.kind == "word" and len(t.low) > 2 and stem(t.low) not in known]
+    telling = [low for low in said if low not in FUNCTION_WORDS and low not in _OF_WRITING]
+    named = [[low for low in dict.fromkeys(telling) if stem(low) in stems(_title_of(one))] for one in found]
+    words = [one for one in named if one]
+    if len(words) != 1:
+        return None
+    steps = list(plan.steps)
+    steps[place] = replace(step, arguments={**step.arguments, "query": " ".join(words[0])})
+    return replace(plan, steps=tuple(steps))
+
+
+def _title_of(record: object) -> str:
+    titles = (record.get(name) for name in _TITLES) if isinstance(record, Mapping) else ()
+    return next((title for title in titles if isinstance(title, str)), "")
+
+
 def _texts(value: Argument) -> list[str]:
     if isinstance(value, list):
         return [text for item in value for text in _texts(item)]
