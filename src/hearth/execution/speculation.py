@@ -269,5 +269,6 @@ def _share_named(said: str, found: Plain) -> float:
     asked = stems(said) - _SMALL
     records = found if isinstance(found, list) else [found] if found is not None else []
     texts = [stems(" ".join(texts_in(record))) for record in records[:20]]
-    best = max((sum(not text.isdisjoint(called(word)) for word in asked) / max(1, len(asked)) for text in texts), default=NOTHING)
+    shares = (sum(not text.isdisjoint(called(word)) for word in asked) / max(1, len(asked)) for text in texts)
+    best = max(shares, default=NOTHING)
     return max(best, 0.1) if records else NOTHING

@@ -469,6 +469,11 @@ def said_from(text: str, start: str = "2026-12-08T09:40:00+01:00") -> str:
     ("text", "meant"),
     [
         ("put the dentist back to the week after", "dentist: move the dentist to 15 December 2026 at 09:40"),
+        ("shift the dentist to the day after, same time", "dentist: move the dentist to 9 December 2026 at 09:40"),
+        ("move the dentist to the day before", "dentist: move the dentist to 7 December 2026 at 09:40"),
+        ("push my dentist to the next day please", "dentist: move the dentist to 9 December 2026 at 09:40"),
+        ("dentist is at noon now, change it", "dentist: move the dentist to 8 December 2026 at 12:00"),
+        ("the dentist is at 11 not 10 so please move it", "dentist: move the dentist to 8 December 2026 at 11:00"),
         ("move dentist to the following week, same time", "dentist: move the dentist to 15 December 2026 at 09:40"),
         ("the dentist is at 11 not 10", "dentist: move the dentist to 8 December 2026 at 11:00"),
         ("dentist starts at half 4, not at 3", "dentist: move the dentist to 8 December 2026 at 16:30"),
@@ -513,6 +518,8 @@ def test_a_time_counts_from_what_the_request_names(text: str, meant: str) -> Non
         "move the dentist forward an hour",  # English leaves open which way
         "move the dentist an hour",
         "move the dentist to Friday",
+        "move the dentist to the day after tomorrow",
+        "the dentist is at noon, change it",
         "move it to 3 pm",
         "has the dentist moved to 3",
         "the dentist is at 3",

@@ -176,4 +176,7 @@ def test_nothing_is_left_open_where_a_thing_is_named_or_would_be_gone() -> None:
     named = Step("find_mail", {"query": "hellebores"})
     reply = Step("draft_reply", {"mail": Ref(0, ("id",)), "text": "x"})
     assert left_open(Plan((named, reply)), tools) == []
-    assert left_open(Plan((Step("find_mail", {"sender": "Neil"}), Step("delete_mail", {"mail": Ref(0, ("id",))}))), tools) == []
+    assert (
+        left_open(Plan((Step("find_mail", {"sender": "Neil"}), Step("delete_mail", {"mail": Ref(0, ("id",))}))), tools)
+        == []
+    )

@@ -305,7 +305,15 @@ def test_a_longer_name_is_another_item() -> None:
     ],
 )
 def test_the_one_item_that_is_called_so_is_meant(said: str, taken: str) -> None:
-    items = ("record player Elsie", "gloves for Jean", "trainers Kit", "rye flour", "tea pot", "rye bread", "brown bread")
+    items = (
+        "record player Elsie",
+        "gloves for Jean",
+        "trainers Kit",
+        "rye flour",
+        "tea pot",
+        "rye bread",
+        "brown bread",
+    )
     files = {"notes/presents.md": "".join(f"- [ ] {item}\n" for item in items)}
     call = make_call(workspace=InMemoryWorkspace(files))
     if taken:

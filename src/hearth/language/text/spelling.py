@@ -5,8 +5,9 @@ one known word is clearly the likeliest to have been meant: a noisy channel with
 rank for how common words are. Where nothing is clear, the word stays. Capitals inside a request, digits, addresses and
 what stands in quotation marks are never touched.
 
-Covered: the apostrophe left out behind a name; one slip in a word of four to seven letters, two in a longer one if a word of this field or of the owner's was
-meant. Not covered: right words in a wrong place ("by milk"), words glued together, languages other than English.
+Covered: the apostrophe left out behind a name; one slip in a word of four to seven letters, two in a longer one if a
+word of this field or of the owner's was meant. Not covered: right words in a wrong place ("by milk"), words glued
+together, languages other than English.
 
 Source: Kernighan, Church & Gale 1990 (a noisy channel for spelling); Damerau 1964 (four kinds of slips).
 """
