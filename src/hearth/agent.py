@@ -118,7 +118,7 @@ from hearth.planning.dialogue.other_readings import (
     with_named_file,
     with_said_title,
 )
-from hearth.planning.dialogue.outside_questions import ASK_CLOUD, asked_of_cloud, asked_of_footage
+from hearth.planning.dialogue.outside_questions import ASK_CLOUD, asked_of_clock, asked_of_cloud, asked_of_footage
 from hearth.planning.retrieval.recall_planner import RecallPlanner, as_typed
 from hearth.protocols import Approver, CallContext, Encoder, Footage, LanguageModel, Planner, Tool
 from hearth.registry import ENTITIES, FOOTAGE, Part, Tools, blamed, load_parts, load_tools, second_footage
@@ -467,6 +467,7 @@ class Agent:
         """Let memory, the recordings and the things that are there serve what the planner did not, or read amiss."""
         found = refused_deed(request, found, tools, self.recall.name) or found
         found = self._of_memory(request, found, tools) or found
+        found = asked_of_clock(request, found, tools) or found
         rooms = self.footage.rooms() if self.footage is not None else ()
         found = asked_of_footage(request, found, rooms, tools) or found
         found = self._of_named_things(request, found, tools) or found

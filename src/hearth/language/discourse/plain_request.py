@@ -572,7 +572,7 @@ def with_verb(text: str) -> str:
 
 
 def without_first_try(text: str) -> str:
-    """Return the order or question that stands in the place of one before it: "put … - nah just put gin on the list"."""
+    """Return what stands in the place of an order or a question before it: "put … - nah just put gin on the list"."""
     found = _TAKEN_BACK_WHOLE.match(text) or _ASKED_ANEW.match(text)
     return text[found.end() :] if found is not None else text
 
