@@ -71,6 +71,7 @@ from hearth.permissions import make_private
 from hearth.planning.arguments import shipped_lessons
 from hearth.planning.deferral import Cascade, Draft, cascade_of
 from hearth.planning.dialogue.amended_steps import (
+    events_between,
     reminders_of_days,
     said_directly,
     to_those_told,
@@ -284,7 +285,7 @@ class Agent:
             proposal = check_plan(chosen, self.tools.specs)
         else:
             proposal = self.plan(request, self.tools.specs, reads_ahead=self.settings.planning.reads_ahead)
-            proposal = self._with_reminders(request, proposal)
+            proposal = self._with_what_is_then(request, proposal)
         planning_ms = (time.perf_counter() - started) * 1000
         plan, refusal = (proposal, None) if isinstance(proposal, Plan) else (None, proposal)
         self.proposed = plan
@@ -502,11 +503,13 @@ class Agent:
             return when_asked()
         return with_date(plan, thing, said, answer, tools) or when_asked()
 
-    def _with_reminders(self, request: Request, found: Plan | Refusal) -> Plan | Refusal:
-        """Let a plan that lists the events of whole days list the reminders, too, that are due then."""
-        if isinstance(found, Refusal):
+    def _with_what_is_then(self, request: Request, found: Plan | Refusal) -> Plan | Refusal:
+        """Let a plan that lists the events of whole days list the reminders, too, that are due then, and one that tells
+        whether hours are free the events between them."""
+        if isinstance(found, Refusal) or not found.steps:
             return found
-        asked = reminders_of_days(found, request, self.tools.specs)
+        specs = self.tools.specs
+        asked = (*reminders_of_days(found, request, specs), *events_between(found, request, specs))
         due = tuple(step for step in asked if (one := self._looked_up(request, step)) is not None and one.value)
         return check_plan(replace(found, steps=(*found.steps, *due)), self.tools.specs) if due else found
 

@@ -247,6 +247,7 @@ def bind(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec])
     _fill_writers(steps, filling, tools)
     _fill_unread(steps, filling, tools)
     _fill_beside_results(steps, filling, tools)
+    _fill_ends(steps, filling, tools)
     return _assembled(steps, filling)
 
 
@@ -264,6 +265,19 @@ def _fill_moments(steps: Sequence[LessonStep], filling: _Filling, tools: Mapping
                 filling.take(index, [place])
                 filling.views_taken.add((place, "datetime"))
                 break
+
+
+def _fill_ends(steps: Sequence[LessonStep], filling: _Filling, tools: Mapping[str, ToolSpec]) -> None:
+    """Give a look-up that needs a stretch the end of the one time that is said: "am I free at 2", "after 4"."""
+    times = [token.slot.views for token in filling.unit.tokens if token.slot is not None and token.slot.kind == "time"]
+    for index, step in enumerate(steps):
+        end = tools[step.tool].parameter("end")
+        if end is None or (step.tool, "end") not in filling.missing or tools[step.tool].effect != "none":
+            continue
+        start = filling.values.get((index, "start"))
+        if len(times) == 1 and start in times[0].values() and isinstance(last := times[0].get("end"), str):
+            filling.values[index, "end"] = last
+            filling.missing.remove((step.tool, "end"))
 
 
 def _is_moment(slot: Slot) -> bool:

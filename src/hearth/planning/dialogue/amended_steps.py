@@ -1,8 +1,8 @@
 """Amends a plan's steps by what its request says of them: one for each of several, the words told, what is added.
 
 "every Monday and Thursday" repeats on both days, "tell Ivy that she can come" writes "you can come" to Ivy, and a
-reminder or further recipients that were asked for beside a request (`language.discourse`) are added, and the reminders
-of days whose events are listed.
+reminder or further recipients that were asked for beside a request (`language.discourse`) are added, the reminders of
+days whose events are listed, and the events between free hours.
 """
 
 from __future__ import annotations
@@ -429,6 +429,31 @@ def reminders_of_days(plan: Plan, request: Request, tools: Mapping[str, ToolSpec
     if None in spans:
         return ()
     return tuple(Step(_REMINDERS, {**span}, text=step.text) for step, span in zip(plan.steps, spans) if span)
+
+
+_FREE = "find_free_time"
+_IF_FREE = re.compile(
+    r"\s*(?:(?:so|and|ok|okay|hey|hi|please|tell me if|check if|check whether)\b[\s,]*)*"
+    r"(?:am i|are we|do i have|do we have|have i|have we|is there|i am|i['’]?m)\b(?!.*\b(?:when|how)\b)",
+    re.IGNORECASE,
+)
+
+
+def events_between(plan: Plan, request: Request, tools: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
+    """Return the step that lists what lies in the hours of which a plan tells the free ones, where it is asked whether
+    they are free: "am I free on Wednesday evening" is told what is then, too; none for more than a day."""
+    free = plan.steps[0]
+    start, end = free.arguments.get("start"), free.arguments.get("end")
+    if [step.tool for step in plan.steps] != [_FREE] or _EVENTS not in tools or _IF_FREE.match(request.text) is None:
+        return ()
+    if not isinstance(start, str) or not isinstance(end, str):
+        return ()
+    first, last = dt.datetime.fromisoformat(start), dt.datetime.fromisoformat(end)
+    if last - first > dt.timedelta(hours=25):
+        return ()
+    if last - first <= dt.timedelta(minutes=1):  # "at 2": the hour from then is asked for
+        end = (first + dt.timedelta(hours=1)).isoformat()
+    return (Step(_EVENTS, {"start": start, "end": end}, text=free.text),)
 
 
 def _whole_days(step: Step, now: dt.datetime) -> Mapping[str, Argument] | None:
