@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 from hearth import patterns as re
 from hearth.formats.plan_validation import only_reads, with_refs
+from hearth.language.discourse.deeds_told import told_of_deed
 from hearth.language.discourse.question_answers import PLACES, answered, begins_like_request, chosen, with_mark_first
 from hearth.language.discourse.relative_anchors import (
     anchored,
@@ -162,6 +163,8 @@ def read_after(utterance: Utterance, recent: Sequence[Episode], tools: Mapping[s
         return Reading(text)  # nothing was said that this could go on from
     if _AGAIN.fullmatch(text):
         return Reading(last.request.text, last.request.records)
+    if changed and (told := told_of_deed(text, last)):
+        return Reading(told)
     marked = utterance.saying(with_mark_first(text))
     reading = _revised(marked, last, changed, tools) or _gone_on(marked, last, recent, tools)
     return reading or _referring(utterance, last, tools)
