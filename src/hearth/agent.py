@@ -108,15 +108,18 @@ from hearth.planning.dialogue.memory_fallback import (
     told_to_memory,
 )
 from hearth.planning.dialogue.other_readings import (
+    is_entitled,
     is_of_found_things,
     left_open,
     may_restore,
     named_share,
     other_queries,
+    says_only_a_name,
     takes_away,
     ticked_on_list,
     ticked_thing,
     with_named_file,
+    with_named_note,
     with_said_title,
 )
 from hearth.planning.dialogue.outside_questions import ASK_CLOUD, asked_of_clock, asked_of_cloud, asked_of_footage
@@ -471,11 +474,11 @@ class Agent:
         found = asked_of_clock(request, found, tools) or found
         rooms = self.footage.rooms() if self.footage is not None else ()
         found = asked_of_footage(request, found, rooms, tools) or found
-        found = self._of_named_things(request, found, tools) or found
+        found = self._sending_what_is_named(request, found, tools) or (
+            self._of_named_things(request, found, tools) or found
+        )
         found = self._of_a_list(request, found, tools) or found
         found = with_answer(request, found, request.context, tools) or found
-        sent = with_named_file(request, found, tools)
-        found = sent if sent is not None and self._groundedness(request, sent) >= WHOLE else found
         found = shown_again(request, found, tools) or done_to_record(request, found, tools) or found
         return refused_deed(request, found, tools, self.recall.name) or found
 
@@ -602,6 +605,8 @@ class Agent:
                 return chosen or reading  # it lacks a value, which is asked for
             if not is_of_found_things(reading, found, tools) or not self._does_the_same(request, reading):
                 continue
+            if says_only_a_name(reading, found):
+                continue
             if takes_away(reading, tools) and reading not in seeks and reading.confidence < _LEAST_TAKING:
                 continue
             here = self._groundedness(request, reading)
@@ -609,6 +614,21 @@ class Agent:
             if here > least and (here >= WHOLE or not takes_away(reading, tools)):
                 least, chosen = here, reading
         return chosen
+
+    def _sending_what_is_named(
+        self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]
+    ) -> Plan | None:
+        """The plan that sends the document, or the text of the note, which is there by the name that would be written;
+        None where there is neither."""
+        sent = with_named_file(request, found, tools)
+        if sent is not None and self._groundedness(request, sent) >= WHOLE:
+            return sent
+        noted = with_named_note(request, found, tools)
+        if noted is None or (sent is None and self._groundedness(request, cast("Plan", found)) >= WHOLE):
+            return None  # the document that it was planned to send is there
+        seen = self._looked_up(request, next(step for step in noted.steps if step.tool == "find_notes"))
+        records = seen.value if seen is not None and isinstance(seen.value, list) else []
+        return noted if is_entitled(noted, records) else None
 
     def _of_a_list(
         self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]

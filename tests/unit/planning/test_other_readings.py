@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from hearth.formats.plan_validation import shifted
 from hearth.planning.dialogue.other_readings import (
+    is_entitled,
     is_of_found_things,
     left_open,
     named_share,
     other_queries,
+    says_only_a_name,
     takes_away,
     ticked_on_list,
     ticked_thing,
     with_named_file,
+    with_named_note,
     with_said_title,
 )
 from hearth.registry import load_tools
@@ -112,6 +116,46 @@ def test_a_document_is_sent_instead_of_its_name() -> None:
 )
 def test_what_is_no_name_of_a_thing_stays(said: str, plan: Plan | Refusal) -> None:
     assert with_named_file(Request(said, FIXED_NOW), plan, MAILING) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "plan", "place"),
+    [
+        ("email Ida the boiler sheet", _mail("boiler sheet"), 0),
+        ("can you send Ida that boiler sheet again", _mail("boiler sheet again", attachments=[Ref(0, ("path",))]), 0),
+    ],
+)
+def test_what_a_note_says_is_sent_instead_of_its_name(said: str, plan: Plan, place: int) -> None:
+    looked = (Step("find_files", {"query": "boiler sheet"}), *shifted(plan.steps, 1)) if "again" in said else plan.steps
+    looking = Plan(looked) if "again" not in said else Plan((*looked[:-1], _attaching(looked[-1])))
+    found = with_named_note(Request(said, FIXED_NOW), looking, load_tools(None).specs)
+    assert found is not None
+    assert found.steps[place] == Step("find_notes", {"query": "boiler sheet"})
+    assert found.steps[-1].arguments == {"to": [Ref(1, ("email",))], "text": Ref(place, ("text",))}
+
+
+def _attaching(step: Step) -> Step:
+    return Step(step.tool, {**step.arguments, "attachments": [Ref(0, ("path",))]})
+
+
+@pytest.mark.parametrize(
+    ("title", "is_meant"), [("home boiler sheet", True), ("the news", False), ("", False), ("boiler", False)]
+)
+def test_only_a_note_of_that_title_is_sent(title: str, is_meant: bool) -> None:
+    plan = Plan((Step("find_notes", {"query": "boiler sheet"}),))
+    assert is_entitled(plan, [{"title": title, "text": "the boiler sheet"}]) is is_meant
+    assert not is_entitled(plan, [])
+
+
+def test_a_mail_that_says_only_what_would_be_sent_tells_nobody_of_it() -> None:
+    found = Plan((Step("find_files", {"query": "boiler sheet"}),))
+    assert says_only_a_name(_mail("the boiler sheet again"), found)
+    assert not says_only_a_name(_mail("I have it"), found)
+    assert not says_only_a_name(_mail("the boiler sheet"), _mail("the boiler sheet"))
+    with_note = with_named_note(
+        Request("email Ida happy birthday", FIXED_NOW), _mail("happy birthday"), load_tools(None).specs
+    )
+    assert with_note is None
 
 
 def _tick(query: str) -> Plan:

@@ -203,7 +203,10 @@ def ticked_on_list(
         return None
 
 
-_FIND_FILES, _FILES, _MOST_WORDS = "find_files", "attachments", 6
+_FIND_FILES, _FIND_NOTES, _FILES, _MOST_WORDS = "find_files", "find_notes", "attachments", 6
+_STATES = frozenset(("is", "are", "am", "was", "were", "has", "have", "had", "will", "can", "isn't", "aren't", "won't"))
+"""Words of a sentence, which is no name."""
+_BESIDE_NAME = r"(?:\s+(?:again|please|pls|too|now|as\s+well))*"
 
 
 def with_named_file(request: Request, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
@@ -214,16 +217,67 @@ def with_named_file(request: Request, found: Plan | Refusal, tools: Mapping[str,
     writing = [k for k, step in enumerate(found.steps) if tools[step.tool].parameter(_FILES) is not None]
     if len(writing) != 1 or _FILES in found.steps[writing[0]].arguments:
         return None
-    text = found.steps[writing[0]].arguments.get("text")
-    if not isinstance(text, str) or not 0 < len(text.split()) <= _MOST_WORDS:
-        return None
-    if re.search(rf"\b(?:the|my|our|that)\s+{re.escape(text)}\s*[.!?]*\s*\Z", request.text, re.IGNORECASE) is None:
+    if not (name := _named_thing(found.steps[writing[0]].arguments.get("text"), request.text)):
         return None
     steps = list(shifted(found.steps, 1))
-    attached: dict[str, Argument] = {**steps[writing[0]].arguments, _FILES: [Ref(0, ("path",))]}
+    attached: dict[str, Argument] = {**steps[writing[0]].arguments, "text": name, _FILES: [Ref(0, ("path",))]}
     steps[writing[0]] = replace(steps[writing[0]], arguments=attached)
+    return _sending(found, (Step(_FIND_FILES, {"query": name}), *steps), tools)
+
+
+def with_named_note(request: Request, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Return the plan that sends what a note says in the place of a file or of the note's name: "send Karin the packing
+    sheet again". Whether there is such a note is for whoever takes it to see."""
+    sent = with_named_file(request, found, tools) or found
+    if isinstance(sent, Refusal) or _FIND_NOTES not in tools:
+        return None
+    looks = [k for k, step in enumerate(sent.steps) if step.tool == _FIND_FILES and "query" in step.arguments]
+    users = [step for step in sent.steps if any(ref.step in looks for ref in step.refs())]
+    if len(looks) != 1 or len(users) != 1 or users[0].arguments.get(_FILES) != [Ref(looks[0], ("path",))]:
+        return None
+    if not _named_thing(users[0].arguments.get("text"), request.text):
+        return None
+    told = {name: value for name, value in users[0].arguments.items() if name != _FILES}
+    note = Step(_FIND_NOTES, {"query": sent.steps[looks[0]].arguments["query"]})
+    written = replace(users[0], arguments={**told, "text": Ref(looks[0], ("text",))})
+    steps = tuple(note if k == looks[0] else written if step is users[0] else step for k, step in enumerate(sent.steps))
+    return _sending(sent, steps, tools)
+
+
+def is_entitled(plan: Plan, found: Sequence[object]) -> bool:
+    """Return whether the first note that was found has all words of what a plan seeks in its title: a note that only
+    speaks of "news" is not the news."""
+    sought = next((step.arguments.get("query") for step in plan.steps if step.tool == _FIND_NOTES), None)
+    return isinstance(sought, str) and bool(found) and stems(sought) <= stems(_title_of_note(found[0]))
+
+
+def _title_of_note(record: object) -> str:
+    return str(record.get("title") or "") if isinstance(record, Mapping) else ""
+
+
+def says_only_a_name(reading: Plan, found: Plan | Refusal) -> bool:
+    """Return whether a reading writes only what the thing is called that a plan would send: that tells nobody of it."""
+    steps = found.steps if isinstance(found, Plan) else ()
+    looked = [step.arguments.get("query") for step in steps if step.tool == _FIND_FILES]
+    sought = [stems(query) for query in looked if isinstance(query, str)]
+    texts = (step.arguments.get("text") for step in reading.steps if _FILES not in step.arguments)
+    return any(isinstance(text, str) and words <= stems(text) for text in texts for words in sought)
+
+
+def _named_thing(text: object, request: str) -> str:
+    """Return what a text is the bare name of, as the request ends with it; empty where it says more."""
+    if not isinstance(text, str):
+        return ""
+    name = re.sub(rf"\A(?:the|my|our|that|this)\s+|{_BESIDE_NAME}\s*[.!?]*\Z", "", text.strip(), flags=re.IGNORECASE)
+    if not 0 < len(name.split()) <= _MOST_WORDS or not _STATES.isdisjoint(name.lower().split()):
+        return ""
+    ends = rf"\b(?:the|my|our|that|this)\s+{re.escape(name)}{_BESIDE_NAME}\s*[.!?]*\s*\Z"
+    return name if re.search(ends, request, re.IGNORECASE) is not None else ""
+
+
+def _sending(found: Plan, steps: Sequence[Step], tools: Mapping[str, ToolSpec]) -> Plan | None:
     try:
-        return check_plan(replace(found, steps=(Step(_FIND_FILES, {"query": text}), *steps)), tools)
+        return check_plan(replace(found, steps=tuple(steps)), tools)
     except PlanError:
         return None
 
