@@ -103,6 +103,8 @@ from hearth.planning.dialogue.memory_fallback import (
     asked_beyond_listed,
     asked_elsewhere,
     asked_of_memory,
+    events_then,
+    first_alone,
     is_misplaced,
     names_no_field,
     told_to_memory,
@@ -470,6 +472,7 @@ class Agent:
     ) -> Plan | Refusal:
         """Let memory, the recordings and the things that are there serve what the planner did not, or read amiss."""
         found = refused_deed(request, found, tools, self.recall.name) or found
+        found = self._of_its_time(request, found, tools) or found
         found = self._of_memory(request, found, tools) or found
         found = asked_of_clock(request, found, tools) or found
         rooms = self.footage.rooms() if self.footage is not None else ()
@@ -533,6 +536,15 @@ class Agent:
             return None
         occasion = self.occasion(request, plan)
         return ReadAhead.begin(self.monitor, plan, self.tools.specs, occasion, self._call_context)
+
+    def _of_its_time(self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+        """The plan to look for events at the time that is said, if there are any; the first alone where it says no
+        end."""
+        plan = events_then(request, found, tools)
+        seen = self._looked_up(request, plan.steps[0]) if plan is not None else None
+        if plan is None or seen is None or not isinstance(seen.value, list) or not seen.value:
+            return None
+        return first_alone(plan, seen.value)
 
     def _of_memory(self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
         """The plan to ask memory or the cloud, or to keep what states a fact, where no planner knew better."""

@@ -14,6 +14,8 @@ from hearth.planning.dialogue.memory_fallback import (
     asked_beyond_listed,
     asked_elsewhere,
     asked_of_memory,
+    events_then,
+    first_alone,
     told_to_memory,
 )
 from hearth.registry import load_tools
@@ -459,3 +461,43 @@ def test_a_plan_that_changes_something_stands_unless_it_is_asked_who_does_so(tex
     changes = Plan((Step("add_note", {"text": "the plants"}),))
     found = asked_of_memory(Utterance(text, FIXED_NOW), changes, TOOLS, Grounds())
     assert (found is not None) is is_asked
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("after tomorrow when am i seeing margaret next", "2026-11-22T00:00:00+01:00"),
+        ("when is my next appointment with margaret in december", "2026-12-01T00:00:00+01:00"),
+        ("when am i seeing margaret next", None),
+        ("when do i see margaret again after tomorrow", None),  # is read in everything else
+        ("when did i see margaret yesterday", None),
+    ],
+)
+def test_the_next_event_is_that_of_the_time_said(text: str, start: str | None) -> None:
+    said = Utterance(text, FIXED_NOW)
+    plan = events_then(said, Plan((Step("next_event", {"query": "margaret"}),)), TOOLS)
+    assert (None if plan is None else plan.steps[0].arguments["start"]) == start
+    for found in (NOTHING, Plan((Step("next_event", {}),)), Plan((Step("find_events", {"query": "margaret"}),))):
+        assert events_then(said, found, TOOLS) is None
+
+
+def test_the_next_of_events_from_a_time_on_is_one_of_them() -> None:
+    listed = Plan((Step("find_events", {"query": "choir", "start": "2026-12-11T00:00:00+01:00"}),))
+    assert events_then(Utterance("next choir after the 10th of December", FIXED_NOW), listed, TOOLS) == listed
+    assert events_then(Utterance("choir after the 10th of December", FIXED_NOW), listed, TOOLS) is None
+
+
+def test_of_events_from_a_time_on_the_first_is_told() -> None:
+    plan = Plan((Step("find_events", {"query": "choir", "start": "2026-12-11T00:00:00+01:00"}),))
+    found = [{"end": "2026-12-16T21:00:00+01:00"}, {"end": "2026-12-23T21:00:00+01:00"}]
+    assert first_alone(plan, found).steps[0].arguments["end"] == "2026-12-16T21:00:00+01:00"
+    ended = first_alone(plan, found)
+    assert first_alone(ended, found[1:]) == ended
+    assert first_alone(plan, []) == plan
+
+
+def test_events_of_a_time_that_is_said_are_not_the_next_time() -> None:
+    said, grounds = Utterance("when is choir in January", FIXED_NOW), Grounds(worked_out="next_time")
+    then = Plan((Step("find_events", {"query": "choir", "start": "2027-01-01T00:00:00+01:00"}),))
+    assert asked_of_memory(said, then, TOOLS, grounds) is None
+    assert asked_of_memory(said, Plan((Step("find_events", {"query": "choir"}),)), TOOLS, grounds) is not None

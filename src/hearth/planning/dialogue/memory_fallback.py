@@ -13,6 +13,7 @@ Not covered: questions for advice or about the world ("how do I boil an egg", "w
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
@@ -43,7 +44,7 @@ from hearth.memory.search.word_forms import key_of, key_set, keys_of
 from hearth.planning.dialogue.answer_steps import FIND, with_answer
 from hearth.planning.dialogue.contradictions import is_taught
 from hearth.planning.dialogue.outside_questions import FOOTAGE_TOOLS
-from hearth.types import Plan, Refusal, Step, StepResult, ToolSpec
+from hearth.types import Argument, Plan, Refusal, Step, StepResult, ToolSpec
 
 SEARCH, REMEMBER, STATE = "search_memory", "remember", "device_state"
 NAME = "memory"
@@ -185,6 +186,43 @@ def _is_of_another_time(request: Utterance, plan: Plan) -> bool:
     return any(slot.cue in ("after", "since") for slot in request.times)
 
 
+_EVENTS = "find_events"
+_NEXT = re.compile(r"\bnext\b(?!\s+(?:week|month|year|weekend|\d))", re.IGNORECASE)
+
+
+def events_then(request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Plan to look for the events of the time that a request says, where the next event of all would be told: "after
+    tomorrow, when am I seeing Margaret next". None where no time to come is said, or the plan was taught."""
+    if isinstance(found, Refusal) or len(found.steps) != 1 or _EVENTS not in tools:
+        return None
+    of = found.steps[0]
+    if of.tool == _EVENTS and "start" in of.arguments and "end" not in of.arguments and _NEXT.search(request.text):
+        return found  # the first of those from then on
+    if of.tool != "next_event":
+        return None
+    times = [slot for slot in request.times if "repeat" not in slot.views]
+    start = times[0].views.get("start") if len(times) == 1 else None
+    if is_taught(found) or not found.steps[0].arguments.get("query") or not isinstance(start, str):
+        return None
+    if _ANOTHER_TIME.search(request.text) is not None or dt.datetime.fromisoformat(start) <= request.now:
+        return None
+    end = times[0].views.get("end")
+    span: dict[str, Argument] = {"start": start, **({"end": end} if isinstance(end, str) else {})}
+    step = replace(found.steps[0], tool=_EVENTS, arguments={**found.steps[0].arguments, **span})
+    try:
+        return check_plan(replace(found, steps=(step,)), tools)
+    except PlanError:
+        return None
+
+
+def first_alone(plan: Plan, found: Sequence[object]) -> Plan:
+    """Return the look-up of events from a time on with the end of the first one as its own, as one is asked for."""
+    end = found[0].get("end") if found and isinstance(found[0], Mapping) else None
+    if "end" in plan.steps[0].arguments or not isinstance(end, str):
+        return plan
+    return replace(plan, steps=(replace(plan.steps[0], arguments={**plan.steps[0].arguments, "end": end}),))
+
+
 def _is_no_sum(request: Utterance, plan: Plan) -> bool:
     """Return whether a question without any number would be worked out: "how much is the excess on the insurance"."""
     if plan.unserved or [step.tool for step in plan.steps] != ["calculate"]:
@@ -275,6 +313,8 @@ def _serves_otherwise(operation: str, found: Plan | Refusal, tools: Mapping[str,
     if isinstance(found, Refusal):
         return _is_left_open(found)
     planned = {step.tool for step in found.steps}
+    if operation == "next_time" and any(step.tool == _EVENTS and "start" in step.arguments for step in found.steps):
+        return False  # "when is choir in January" is not when it is next
     is_one = len(found.steps) == 1 and not found.unserved and not is_taught(found)
     return is_one and only_reads(found, tools) and planned.isdisjoint({FIND, *_OWN_WAYS.get(operation, ())})
 
