@@ -702,7 +702,10 @@ class Agent:
         return None
 
     def _where_more_is_said(self, request: Utterance, beyond: Beyond) -> Plan | None:
-        """The plan that asks everything, if the answer says something of the words that a look-up leaves open."""
+        """The plan that asks everything, if the answer says something of the words that a look-up leaves open, or what
+        was looked up does not tell what is asked for."""
+        if beyond.is_beside:
+            return beyond.plan
         with suppress(HearthError):
             found = self.home_answers.find_answer(request.question, self.call_context())
             told = " ".join((found.value, *(f"{one.where} {one.quote}" for one in found.witnesses[:1])))

@@ -129,7 +129,14 @@ def test_what_is_no_list_of_whole_days_is_left_as_it_was(step: Step) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["how many events do I have on friday", "what meetings are on", "any appointments", "how much is on"]
+    "text",
+    [
+        "how many events do I have on friday",
+        "what meetings are on",
+        "any appointments",
+        "how much is on",
+        "who cooks on friday",
+    ],
 )
 def test_no_reminders_are_listed_where_events_alone_are_asked_for(text: str) -> None:
     step = days("2026-11-21T00:00:00", "2026-11-22T00:00:00")

@@ -346,12 +346,20 @@ def test_an_event_that_leaves_words_open_is_asked_of_everything(
         ("who is covering for bernie on the 15th", True),
         ("whos cooking on the 15th and whats it gonna be", True),
         ("do I have hockey on the 15th", False),
+        ("who practises hockey on the 15th", False),  # in another form
+        ("who brings oranges on the 15th", True),  # the notes are not told
     ],
 )
 def test_events_of_a_time_stand_only_where_events_are_asked_for(text: str, is_beyond: bool) -> None:
     plan = Plan((Step("find_events", {"start": "2026-12-14", "end": "2026-12-21"}),))
     events: Plain = [
-        {"id": "a", "title": "Hockey practice", "start": "2026-12-15T17:30:00+00:00", "place": "Sportsplex"}
+        {
+            "id": "a",
+            "title": "Hockey practice",
+            "start": "2026-12-15T17:30:00+00:00",
+            "place": "Sportsplex",
+            "notes": "Ben brings oranges",
+        }
     ]
     found = asked_beyond_listed(Utterance(text, FIXED_NOW), plan, (StepResult(0, "done", events),), TOOLS)
     assert (found is not None) is is_beyond
@@ -361,6 +369,7 @@ def test_events_of_a_time_stand_only_where_events_are_asked_for(text: str, is_be
     ("said", "is_said"),
     [
         ("mail from Bernie: Dolores will cover for me on the 15th", True),
+        ("note: I cover hockey", True),
         ("mail from Bernie", False),
         ("Hockey practice on the 15th", False),
         ("", False),
@@ -501,3 +510,20 @@ def test_events_of_a_time_that_is_said_are_not_the_next_time() -> None:
     then = Plan((Step("find_events", {"query": "choir", "start": "2027-01-01T00:00:00+01:00"}),))
     assert asked_of_memory(said, then, TOOLS, grounds) is None
     assert asked_of_memory(said, Plan((Step("find_events", {"query": "choir"}),)), TOOLS, grounds) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "is_beside"),
+    [
+        ("where do I park for the trustees meeting", True),
+        ("what should we bring to the trustees meeting", True),
+        ("where do I go for the trustees meeting", None),
+        ("when is the trustees meeting", None),
+        ("who chairs the trustees meeting", False),
+    ],
+)
+def test_where_a_thing_is_does_not_tell_what_is_done_for_it(text: str, is_beside: bool | None) -> None:
+    plan = Plan((Step("next_event", {"query": "trustees"}),))
+    event: Plain = {"id": "a", "title": "Trustees meeting", "start": "2026-12-15T17:30:00+00:00", "place": "Town Hall"}
+    found = asked_beyond_listed(Utterance(text, FIXED_NOW), plan, (StepResult(0, "done", event),), TOOLS)
+    assert (None if found is None else found.is_beside) == is_beside

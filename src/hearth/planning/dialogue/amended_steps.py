@@ -414,13 +414,14 @@ def with_copied(plan: Plan, copied: Copied, tools: Mapping[str, ToolSpec]) -> Pl
 
 
 _OF_EVENTS_ALONE = re.compile(
-    r"\b(?:events?|meetings?|appointments?|appts?|how\s+(?:many|much)|number\s+of|count)\b", re.IGNORECASE
+    r"\b(?:events?|meetings?|appointments?|appts?|how\s+(?:many|much)|number\s+of|count|who(?:['’]?s)?|why)\b",
+    re.IGNORECASE,
 )
 
 
 def reminders_of_days(plan: Plan, request: Request, tools: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
     """Return the steps that list what is due on the days whose events a plan lists; none where the request names events
-    or asks how many, or the plan looks for words or for hours, for more than a week, or does anything else."""
+    or asks how many, who or why, or the plan looks for words or hours, for more than a week, or does anything else."""
     if _REMINDERS not in tools or any(step.tool != _EVENTS for step in plan.steps):
         return ()
     if _OF_EVENTS_ALONE.search(request.text) is not None:

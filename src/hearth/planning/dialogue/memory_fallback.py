@@ -36,7 +36,7 @@ from hearth.memory.facts.fact_rules import KIN_WORDS
 from hearth.memory.inquiry.asked_operations import LEAST_OWN
 from hearth.memory.inquiry.awaited_mails import asked_of_letters
 from hearth.memory.inquiry.date_answers import DateAsked, asked_of_dates, happens
-from hearth.memory.inquiry.reading.answer_reading import ON_A_CARD, asks_deed, asks_hours
+from hearth.memory.inquiry.reading.answer_reading import ON_A_CARD, asks_deed, asks_hours, deed_asked
 from hearth.memory.inquiry.reading.answer_subjects import asks_who
 from hearth.memory.inquiry.record_answers import Asked, asked_of_records
 from hearth.memory.inquiry.summaries import asked_for_summary
@@ -468,6 +468,22 @@ _LISTS_ANY = re.compile(
 _LISTING = frozenset({"next_event", "find_events", "find_reminders"})
 
 
+def _said_in(asked: Collection[str], told: Collection[str]) -> frozenset[str]:
+    """Return the keys that a text says in any form: "cooking" is said by "I cook"."""
+    return frozenset(
+        key
+        for key in asked
+        if any(key == one or (min(len(key), len(one)) >= _LEAST_ALIKE and _begins(key, one)) for one in told)
+    )
+
+
+_LEAST_ALIKE = 4
+
+
+def _begins(one: str, other: str) -> bool:
+    return one.startswith(other) or other.startswith(one)
+
+
 @dataclass(frozen=True, slots=True)
 class Beyond:
     """A look-up that says less than was asked, and the plan that asks everything in its place."""
@@ -477,10 +493,12 @@ class Beyond:
     """Keys of the words of the question that tell anything."""
     open: frozenset[str]
     """Those of them that nothing found says."""
+    is_beside: bool = False
+    """What was found does not tell what is asked for: where a meeting is is not where to park for it."""
 
     def is_said_by(self, text: str) -> bool:
         """Return whether a text says words that the look-up leaves open, and more of the question than it."""
-        said = self.asked & keys_of(text)
+        said = _said_in(self.asked, keys_of(text))
         return bool(self.open & said) and len(said) > len(self.asked) - len(self.open)
 
 
@@ -501,15 +519,21 @@ def asked_beyond_listed(
         return None
     value = left[0].value
     found = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, Mapping)]
-    held = keys_of(" ".join(said for one in found for said in one.values() if isinstance(said, str)))
-    asked = {key for key in keys_of(question.text) - _OF_WHEN if not key[0].isdigit()}  # "the 8th" is said by any event
+    told = re.findall(r"\{(\w+)\}", tools[plan.steps[left[0].step].tool].answer)  # its notes are not told
+    held = keys_of(" ".join(str(one[name]) for one in found for name in told if isinstance(one.get(name), str)))
+    asked = frozenset(
+        k for k in keys_of(question.text) - _OF_WHEN if not k[0].isdigit()
+    )  # "the 8th" is said by any event
     is_any = isinstance(value, list) and (
         _LISTS_ANY.fullmatch(question.text.rstrip(" ?.!")) or not asks_what(question.text)
     )
-    if not found or not asked - held or is_any:
+    left_open = asked - _said_in(asked, held)
+    if not found or not left_open or is_any:
         return None
     again = _asked_instead(request, plan, left[0].step, tools)
-    return Beyond(again, frozenset(asked), frozenset(asked - held)) if again is not None else None
+    deed = deed_asked(question.text)
+    is_beside = bool(deed) and key_of(deed) in left_open
+    return Beyond(again, asked, left_open, is_beside) if again is not None else None
 
 
 _OF_WHEN = frozenset(
@@ -520,7 +544,7 @@ _OF_WHEN = frozenset(
             "coming come comes going go goes take takes place begin start starts there appointment meeting event thing "
             "today tomorrow week month year monday tuesday wednesday thursday friday saturday sunday january february "
             "march april may june july august september october november december morning afternoon evening night "
-            "exactly supposed due planned booked scheduled visit session class date fixed set"
+            "exactly supposed gonna due planned booked scheduled visit session class date fixed set"
         ),
     )
 )
