@@ -107,3 +107,9 @@ def test_a_word_for_one_left_out_is_not_sought_where_nothing_has_it() -> None:
     assert Query("the tape thing").matches_loosely("ring about the tape")
     assert not Query("the tape thing").matches("ring about the tape")
     assert not Query("the thing").matches_loosely("ring about the tape")
+
+
+def test_an_article_alone_names_nothing() -> None:
+    assert not Query("the").words
+    assert Query("the who").words, "who is no article"
+    assert Query("the dentist").words == {"dentist"}

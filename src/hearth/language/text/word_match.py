@@ -28,6 +28,8 @@ _SMALL = frozenset(
     )
 )
 _SMALL_OF_TITLES = _SMALL | {"next"}
+_ARTICLES = frozenset({"the", "a", "an", "my", "our", "this", "that"})
+"""Words that alone name nothing: "the" of "move the reminder"."""
 _SMALL_OF_TEXTS = _SMALL | {"its", "all", "regarding"}
 _GENERIC = frozenset(
     re.findall(r"\w+", "appointment event meeting entry calendar reminder task date session contact person")
@@ -74,7 +76,7 @@ class Query:
 
     def __init__(self, text: str) -> None:
         found = stems(text)
-        self.words = found - _SMALL_OF_TITLES or found
+        self.words = found - _SMALL_OF_TITLES or found - _ARTICLES
         self.specific = self.words - _GENERIC - _FILLERS
         """Words of the query without such as `appointment`, which people say but do not write in a title."""
 
