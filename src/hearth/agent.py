@@ -49,6 +49,7 @@ from hearth.language.discourse.coreference import (
     takes_back,
     with_records,
 )
+from hearth.language.discourse.deeds_told import tells_too
 from hearth.language.discourse.plain_request import on_its_list, plainly
 from hearth.language.discourse.relative_anchors import named_anchor
 from hearth.language.reading import Utterance, read
@@ -81,6 +82,7 @@ from hearth.planning.dialogue.amended_steps import (
     with_each_device,
     with_each_time,
     with_lead,
+    with_told,
     without_told_filters,
 )
 from hearth.planning.dialogue.answer_steps import FIND, with_answer
@@ -414,6 +416,10 @@ class Agent:
         if (copied := copied_in(said)) is not None:
             before = self._planned(said.saying(copied.rest), tools)
             if isinstance(before, Plan) and (whole := with_copied(before, copied, tools)) is not None:
+                return whole
+        if (told := tells_too(said)) is not None:
+            before = self._planned(said.saying(told.rest), tools)
+            if isinstance(before, Plan) and (whole := with_told(before, told, tools)) is not None:
                 return whole
         text, manner = without_manner(said.text)
         said = said.saying(text)
@@ -819,6 +825,9 @@ class Agent:
     def _counted_from(self, meant: Reading, said: Utterance) -> Reading:
         """Read a time that counts from an event or a reminder which the request names: "an hour before the dentist".
         Unchanged where none or several are called so, or the owner's rules do not let them be read unasked."""
+        if (told := tells_too(said)) is not None:
+            moved = self._counted_from(Reading(told.rest), said.saying(told.rest))
+            return meant if moved.text == told.rest else replace(moved, text=f"{moved.text} and {told.text}")
         anchor = named_anchor(said)
         if anchor is None:
             return meant

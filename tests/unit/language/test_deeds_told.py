@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.language.discourse.deeds_told import told_of_deed
+from hearth.language.discourse.deeds_told import said_of_plan, tells_too, told_of_deed
+from hearth.language.reading import Utterance
 from hearth.testing import FIXED_NOW
-from hearth.types import Answer, Episode, Plain, Plan, Ref, Request, Step, StepResult
+from hearth.types import Answer, Context, Entity, Episode, Plain, Plan, Ref, Request, Step, StepResult
 
 START = "2026-12-04T06:30:00+00:00"
 ADDED = Plan((Step("add_event", {"title": 'run "easy" with femi', "start": START}),))
@@ -60,3 +61,39 @@ def test_nothing_is_made_up(plan: Plan, text: str) -> None:
 
 def test_what_failed_is_not_told() -> None:
     assert after(ADDED, "let femi know", is_done=False) == ""
+
+
+KNOWN = Context(entities=(Entity("Lucy Dent", "person", ("Lucy",)), Entity("Bo Lind", "person", ("Bo",))))
+
+
+@pytest.mark.parametrize(
+    ("text", "rest", "whom"),
+    [
+        ("move the haircut to Friday and let Lucy know", "move the haircut to Friday", "Lucy"),
+        ("cancel the drill, and tell Bo please", "cancel the drill", "Bo"),
+        ("push my 1pm with Lucy to 2 and let her know", "push my 1pm with Lucy to 2", "Lucy"),
+        ("push lunch with Lucy and Bo to 2 and let her know", "", ""),
+        ("push lunch to 2 and let him know", "", ""),
+        ("move the haircut to Friday and let Lucy know I'm late", "", ""),
+        ("let Lucy know", "", ""),
+    ],
+)
+def test_who_is_told_of_what_the_same_request_asks_for(text: str, rest: str, whom: str) -> None:
+    found = tells_too(Utterance(text, FIXED_NOW, context=KNOWN))
+    assert (("", "") if found is None else (found.rest, found.whom)) == (rest, whom)
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        (ADDED, (0, "run easy: Friday 4 December at 06:30")),
+        (MOVED, (1, "vet is now on Friday 4 December at 06:30")),
+        (Plan((FOUND, Step("move_event", {"event": Ref(0, ("id",)), "start": "2026-12-04T00:00:00+00:00"}))), (1, "vet is now on Friday 4 December")),
+        (CANCELLED, (1, "vet is cancelled")),
+        (Plan((Step("find_events", {"query": "Femi"}), MOVED.steps[1])), (1, "it is now on Friday 4 December at 06:30")),
+        (LOOKED, None),
+        (Plan((Step("add_event", {"title": "run", "start": Ref(0, ("start",))}),)), None),
+    ],
+)  # fmt: skip
+def test_what_a_plan_will_do_is_told(plan: Plan, said: tuple[int, str] | None) -> None:
+    assert said_of_plan(plan, "move the vet", "femi") == said

@@ -16,6 +16,7 @@ from hearth.language.discourse.plain_request import plainly
         ("Call... no, email Greta that I'm late", "email Greta that I'm late"),
         ("what's my gardenia, no gardenclub number", "what's my gardenclub number"),
         ("book the vet on Tuesday, no, Wednesday at nine", "book the vet on Wednesday at nine"),
+        ("call Ida at 10, no make it 9 and tell Bo it's done", "call Ida at 9 and tell Bo it's done"),
         ("remind me at five, sorry, six", "remind me at six"),
         ("a timer for ten, no wait, fifteen minutes", "a timer for fifteen minutes"),
         ("I've got the paint, you can take it off the list.", "take the paint off the list"),
@@ -74,6 +75,7 @@ def test_what_is_meant(said: str, meant: str) -> None:
     [
         "add decaf coffee, no sugar to the list",
         "the drill is at 5 now so move it",
+        "the soup is nice, make it again",
         "what did Ida say, is she coming",
         "tell Ida no, sorry, what time would suit",
         "is the gate open, no",

@@ -1,5 +1,7 @@
 """Reads "let Femi know" after something was done as telling that: "tell Femi “run: Friday 4 December at 06:30”".
 
+So is read who is told of what the same request asks for: "move the haircut to Friday and let Lucy know".
+
 Only what the owner said of it is told, and when it is: what a thing is called in a file may be others' words.
 
 Covered: events that were added, moved or cancelled, and what went on a list. Not covered: what was looked up, a deed
@@ -10,8 +12,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from hearth import patterns as re
+from hearth.language.reading import Utterance
 from hearth.types import Argument, Episode, Plain, Plan, Ref, Step
 
 _LEAD = (
@@ -25,17 +29,23 @@ _LET_KNOW = re.compile(
     rf"(?:\s+{_BESIDE})*\s*[.!?]*\s*",
     re.IGNORECASE,
 )
+_AND_LET_KNOW = re.compile(
+    rf"(?P<rest>.{{6,}}?)\s*[,;]?\s+(?:and|then|&)\s+(?P<tells>(?:(?:then|also|please)\s+)*(?:let\s+[^,.;:!?]{{2,60}}?\s+know"
+    rf"|(?:tell|inform|notify)\s+[^\W\d_][\w'’-]*)(?:\s+{_BESIDE})*)\s*[.!?]*\s*",
+    re.IGNORECASE,
+)
+_LET_ONE_KNOW = re.compile(
+    rf"(?:(?:then|also|please)\s+)*(?:let\s+(?:her|him|them)\s+know|(?:tell|inform|notify)\s+(?:her|him|them))(?:\s+{_BESIDE})*",
+    re.IGNORECASE,
+)
 _NOBODY = frozenset(("me", "us", "you", "him", "her", "them", "it", "everyone", "everybody", "someone", "somebody"))
 _MOVED = re.compile(r"\s*(?:\w+\s+)?(?:the|my|our)\s+(?P<words>.+?)\s+to\s+\S.*", re.IGNORECASE)
 
 
 def told_of_deed(text: str, last: Episode) -> str:
     """Return what is asked with what was done last as what is told; empty where more is told, or nothing was done."""
-    found = _LET_KNOW.fullmatch(text)
-    whom = " ".join((found["whom"] or found["told"]).split()) if found is not None else ""
-    if found is not None and found["told"] and any(word.islower() for word in whom.split()[1:]):
-        return ""  # "tell Femi sorry" tells that
-    if not whom or not _NOBODY.isdisjoint(whom.lower().split()) or last.plan is None:
+    whom = _whom(text)
+    if not whom or last.plan is None:
         return ""
     for result in last.results:
         if result.status != "done":
@@ -44,6 +54,49 @@ def told_of_deed(text: str, last: Episode) -> str:
         if said := _deed_told(last.plan.steps[result.step], last.plan, last.request.text, start):
             return f'tell {whom} "{_without(whom, said)}"'
     return ""
+
+
+def _whom(text: str) -> str:
+    """Return who is to know, where nothing is said of what."""
+    found = _LET_KNOW.fullmatch(text)
+    whom = " ".join((found["whom"] or found["told"]).split()) if found is not None else ""
+    if found is not None and found["told"] and any(word.islower() for word in whom.split()[1:]):
+        return ""  # "tell Femi sorry" tells that
+    return whom if _NOBODY.isdisjoint(whom.lower().split()) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class TellsToo:
+    """Somebody who is told of what the rest of a request asks for."""
+
+    rest: str
+    """The request without it."""
+    whom: str
+    text: str
+    """Its words."""
+
+
+def tells_too(said: Utterance) -> TellsToo | None:
+    """Return who is told of the deed that the same request asks for; "her" is the only one whom it names. None where
+    nobody is, or it is not known who."""
+    found = _AND_LET_KNOW.fullmatch(said.text)
+    if found is None:
+        return None
+    whom = _whom(found["tells"])
+    if not whom and _LET_ONE_KNOW.fullmatch(found["tells"]) is not None:
+        named = {slot.text for slot in said.saying(found["rest"]).slots if slot.kind == "person"}
+        whom = named.pop() if len(named) == 1 else ""
+    return TellsToo(found["rest"], whom, found["tells"]) if whom else None
+
+
+def said_of_plan(plan: Plan, request: str, whom: str) -> tuple[int, str] | None:
+    """Return the step that does something, and that as it is told to somebody; None where nothing is to be told."""
+    for k, step in enumerate(plan.steps):
+        start = step.arguments.get("start")
+        when = start.partition("T00:00")[0] if isinstance(start, str) and step.tool == "move_event" else start
+        if said := _deed_told(step, plan, request, when if isinstance(when, str) else None):
+            return k, _without(whom, said)
+    return None
 
 
 def _deed_told(step: Step, plan: Plan, request: str, start: Plain) -> str:
@@ -88,4 +141,5 @@ def _when(start: Plain) -> str:
 def _without(whom: str, said: str) -> str:
     """Return what is told without that it is with whom it is told to, and without quotation marks of its own."""
     plain = re.sub(r"[\"“”]", "", said)
+    plain = re.sub(rf"\A(?:my |the )?{re.escape(whom)}(?= is )", "it", plain, flags=re.IGNORECASE)  # "jade is now on …"
     return re.sub(rf"\s+(?:with|w/)\s+{re.escape(whom)}\b", "", plain, flags=re.IGNORECASE) or plain

@@ -243,7 +243,7 @@ def _list_used(recent: Sequence[Episode], now: dt.datetime) -> str:
 _EDITING = re.compile(
     r"\s*(?:\.\.\.|…|—|–|-\s|,|;)\s*(?:(?:oh|er|uh|um),?\s+)?"
     r"(?:(?P<sure>no,?\s+wait,?|wait,?\s+no,?|no,|sorry,?|scratch\s+that,?|(?:no,?\s+)?i\s+mean[,:]?|or\s+rather,?|"
-    r"make\s+that)|no)\s+(?=\S)",
+    r"(?:no|nah|actually|sorry),?\s+make\s+it|make\s+that)|no)\s+(?=\S)",
     re.IGNORECASE,
 )
 """The pause and the words by which a speaker takes back what was just said."""

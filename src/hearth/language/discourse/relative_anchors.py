@@ -205,6 +205,8 @@ class NamedAnchor:
     """The request around the phrase."""
     is_day: bool = False
     """The whole day was said: "the day before"; the request may say the clock time."""
+    hour: int | None = None
+    """The hour that "the evening before" is."""
     moves: bool = False
     """The thing itself is moved by the length."""
     may_remind: bool = False
@@ -228,6 +230,7 @@ class NamedAnchor:
     def said_from(self, anchor: dt.datetime) -> str:
         """Return the request with the time itself in the place of the phrase."""
         at = anchor + self.length if self.clock is None else _on_that_day(self.clock, anchor)
+        at = at if self.hour is None else at.replace(hour=self.hour, minute=0)
         is_clock_said = self.is_day and re.search(r"\bat\s+\S", self.after) is not None
         clock = "" if is_clock_said else f" at {at:%H:%M}"
         is_bare = _REMIND.search(self.before) is not None and not self.after.strip(" .!?")
@@ -237,7 +240,7 @@ class NamedAnchor:
 
 _WHEN_AND = re.compile(
     r"\bwhen(?:['’]?s)?\s+(?:(?:is|are)\s+)?(?:my\s+|the\s+|our\s+)?(?P<words>\S.{0,79}?)(?:['’]s|\s+(?:is|are|starts?|begins?))?(?:\s+on)?\s*[?,;.]*\s*\b(?:and|then)\s+"
-    rf"\S.*?\b(?P<when>{_LENGTH}\s+(?:ahead(?:\s+of\s+(?:it|that|then))?|in\s+advance|(?:before(?:hand)?|b4)(?:\s+(?:it|that|then))?))"
+    rf"\S.*?\b(?P<when>(?:the\s+(?P<part>evening|night|morning)\s+(?:before|b4)(?:\s+(?:it|that))?)|{_LENGTH}\s+(?:ahead(?:\s+of\s+(?:it|that|then))?|in\s+advance|(?:before(?:hand)?|b4)(?:\s+(?:it|that|then))?))"
     r"(?=\s*(?:$|[.,;!?]|(?:to|about|that\s+i)\b))",
     re.IGNORECASE,
 )
@@ -269,8 +272,15 @@ def named_anchor(utterance: Utterance) -> NamedAnchor | None:
         return _retimed(match, utterance)
     if (match := _NOT_AT.fullmatch(text)) is not None and (found := _retimed(match, utterance)) is not None:
         return replace(found, order=f"move the {match['words']} to {match['clock']}")
-    if (asked := _WHEN_AND.search(text)) is not None and (length := _length_of(asked["length"], utterance)) is not None:
-        return NamedAnchor(asked["words"], -length, before=text[: asked.start("when")], after=text[asked.end() :])
+    if (asked := _WHEN_AND.search(text)) is not None:
+        before, after = text[: asked.start("when")], text[asked.end() :]
+        if asked["part"]:
+            hour = _NIGHT[asked["part"].lower()]
+            return NamedAnchor(
+                asked["words"], -dt.timedelta(days=1), before=before, after=after, is_day=True, hour=hour
+            )
+        if (length := _length_of(asked["length"], utterance)) is not None:
+            return NamedAnchor(asked["words"], -length, before=before, after=after)
     match = _NAMED.search(text)
     if match is None or match["words"].lower() in ("that", "it", "then") or _is_time(match["words"], utterance):
         return None

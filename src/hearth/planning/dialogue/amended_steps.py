@@ -16,6 +16,7 @@ from itertools import pairwise
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan, renumbered
 from hearth.language.discourse.additions import Copied, Lead, Row, several_told, told_of
+from hearth.language.discourse.deeds_told import TellsToo, said_of_plan
 from hearth.language.discourse.relative_anchors import names_a_day
 from hearth.language.discourse.reported_speech import told_in, turned_to, unnamed_in
 from hearth.language.reading import Utterance
@@ -343,6 +344,23 @@ def with_lead(plan: Plan, lead: Lead, now: dt.datetime, tools: Mapping[str, Tool
         arguments: dict[str, Argument] = {"text": lead.deed or Ref(places[0], ("title",)), "at": at.isoformat()}
         return check_plan(replace(plan, steps=(*plan.steps, Step(_REMINDER, arguments, text=lead.text))), tools)
     except (PlanError, ValueError, TypeError):
+        return None
+
+
+def with_told(plan: Plan, told: TellsToo, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Return the plan with a mail that tells somebody what it does; None where that is nothing to tell."""
+    said = said_of_plan(plan, told.rest, told.whom)
+    if said is None or plan.unserved or _FIND not in tools or _DRAFT not in tools:
+        return None
+    done, n = said[0], len(plan.steps)
+    steps = (
+        *plan.steps,
+        Step(_FIND, {"name": told.whom}, text=told.text),
+        Step(_DRAFT, {"to": [Ref(n, ("email",))], "text": said[1]}, after=(done,), text=told.text),
+    )
+    try:
+        return check_plan(replace(plan, steps=steps), tools)
+    except PlanError:
         return None
 
 
