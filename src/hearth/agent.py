@@ -81,6 +81,7 @@ from hearth.planning.dialogue.amended_steps import (
     with_each_day,
     with_each_device,
     with_each_time,
+    with_her_named,
     with_lead,
     with_told,
     without_told_filters,
@@ -437,6 +438,7 @@ class Agent:
         if isinstance(found, Refusal):
             return found
         found = replace(found, unserved=(*found.unserved, manner)) if manner else found
+        found = with_her_named(found, said)
         found = with_each_device(with_state_asked(found, said, tools), said, tools)
         found = with_each_time(with_each_day(found, said, tools), said, tools)
         found = turned_to_told(without_told_filters(found, said, tools), said)

@@ -502,7 +502,7 @@ def said_from(text: str, start: str = "2026-12-08T09:40:00+01:00") -> str:
         ),
         (
             "when's the dentist coming and remind me the evening before to brush",
-            "dentist coming: when's the dentist coming and remind me on 7 December 2026 at 18:00 to brush",
+            "dentist: when's the dentist coming and remind me on 7 December 2026 at 18:00 to brush",
         ),
         ("tell Ben when the dentist is and put lunch an hour ahead of the bank", ""),
         ("remind me 30 min before dentist to brush", "dentist: remind me on 8 December 2026 at 09:10 to brush"),

@@ -239,7 +239,7 @@ class NamedAnchor:
 
 
 _WHEN_AND = re.compile(
-    r"\bwhen(?:['’]?s)?\s+(?:(?:is|are)\s+)?(?:my\s+|the\s+|our\s+)?(?P<words>\S.{0,79}?)(?:['’]s|\s+(?:is|are|starts?|begins?))?(?:\s+on)?\s*[?,;.]*\s*\b(?:and|then)\s+"
+    r"\bwhen(?:['’]?s)?\s+(?:(?:is|are)\s+)?(?:my\s+|the\s+|our\s+)?(?P<words>\S.{0,79}?)(?:['’]s|\s+(?:is|are|starts?|begins?|coming|due))?(?:\s+on)?\s*[?,;.]*\s*\b(?:and|then)\s+"
     rf"\S.*?\b(?P<when>(?:the\s+(?P<part>evening|night|morning)\s+(?:before|b4)(?:\s+(?:it|that))?)|{_LENGTH}\s+(?:ahead(?:\s+of\s+(?:it|that|then))?|in\s+advance|(?:before(?:hand)?|b4)(?:\s+(?:it|that|then))?))"
     r"(?=\s*(?:$|[.,;!?]|(?:to|about|that\s+i)\b))",
     re.IGNORECASE,

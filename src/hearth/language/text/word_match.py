@@ -32,7 +32,7 @@ _ARTICLES = frozenset({"the", "a", "an", "my", "our", "this", "that"})
 """Words that alone name nothing: "the" of "move the reminder"."""
 _SMALL_OF_TEXTS = _SMALL | {"its", "all", "regarding"}
 _GENERIC = frozenset(
-    re.findall(r"\w+", "appointment event meeting entry calendar reminder task date session contact person")
+    re.findall(r"\w+", "appointment appt event meeting entry calendar reminder task date session contact person")
 )
 _FILLERS = frozenset(re.findall(r"\w+", "thing one stuff item entry bit"))
 """Stems that people put in the place of a word which they leave out: "the tape thing"."""

@@ -347,6 +347,25 @@ def with_lead(plan: Plan, lead: Lead, now: dt.datetime, tools: Mapping[str, Tool
         return None
 
 
+_PRONOUNS = frozenset({"her", "him", "she", "he", "them"})
+
+
+def with_her_named(plan: Plan, said: Utterance) -> Plan:
+    """Return the plan that looks up whom "her" is by name, where its request names one person: "cancel Lucy's
+    appointment and mail her that I'm ill"; the same where it names none, or several."""
+    named = {str(slot.views.get("text", slot.text)) for slot in said.slots if slot.kind == "person"}
+    if len(named) != 1:
+        return plan
+    (name,) = named
+    steps = tuple(
+        replace(step, arguments={**step.arguments, "name": name})
+        if step.tool == _FIND and str(step.arguments.get("name")).lower() in _PRONOUNS
+        else step
+        for step in plan.steps
+    )
+    return replace(plan, steps=steps) if steps != plan.steps else plan
+
+
 def with_told(plan: Plan, told: TellsToo, tools: Mapping[str, ToolSpec]) -> Plan | None:
     """Return the plan with a mail that tells somebody what it does; None where that is nothing to tell."""
     said = said_of_plan(plan, told.rest, told.whom)
