@@ -828,8 +828,8 @@ class Agent:
         """Read a time that counts from an event or a reminder which the request names: "an hour before the dentist".
         Unchanged where none or several are called so, or the owner's rules do not let them be read unasked."""
         if (told := tells_too(said)) is not None:
-            moved = self._counted_from(Reading(told.rest), said.saying(told.rest))
-            return meant if moved.text == told.rest else replace(moved, text=f"{moved.text} and {told.text}")
+            counted = self._counted_from(Reading(told.rest), said.saying(told.rest))
+            return meant if counted.text == told.rest else replace(counted, text=f"{counted.text} and {told.text}")
         anchor = named_anchor(said)
         if anchor is None:
             return meant

@@ -180,6 +180,21 @@ def test_what_is_ticked_off_by_its_name(text: str, found: Plan | Refusal, thing:
     assert ticked_thing(text, found) == thing
 
 
+def test_what_is_ticked_off_beside_other_deeds() -> None:
+    tools = load_tools(None).specs
+    ticks, reads = _tick("oats"), Step("read_list", {"list": "shopping"})
+    found = Plan((reads, *shifted(ticks.steps, 1), reads), confidence=0.9, planner="recall")
+    text = "what's on the shopping, tick off the oats and read it again"
+    assert ticked_thing("read it, tick off the oats, read it again", found) == "oats"
+    assert ticked_thing(text, found) == "oats"
+    plan = ticked_on_list("oats", ["shopping"], False, found, tools)
+    assert isinstance(plan, Plan)
+    assert [step.tool for step in plan.steps] == ["read_list", "remove_from_list", "read_list"]
+    assert [step.after for step in plan.steps] == [(), (), (1,)]
+    twice = Plan((*ticks.steps, *shifted(ticks.steps, 2)), planner="recall")
+    assert ticked_thing("tick off the oats and the bread", twice) == ""
+
+
 def test_what_is_no_reminder_is_ticked_on_its_list() -> None:
     tools = load_tools(None).specs
     found = _tick("oats")

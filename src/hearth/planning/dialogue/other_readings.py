@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hearth.errors import PlanError
-from hearth.formats.plan_validation import check_plan, is_taking_away, shifted
+from hearth.formats.plan_validation import check_plan, is_taking_away, renumbered, shifted
 from hearth.language.acts.clauses import VERBS
 from hearth.language.text.thesaurus import KNOWN_WORDS
 from hearth.language.text.tokens import Slot, Token, tokens
@@ -172,13 +172,26 @@ _SAYS_WHERE = re.compile(r"\b(?:reminders?|tasks?|lists?|alarms?)\b", re.IGNOREC
 def ticked_thing(text: str, found: Plan | Refusal) -> str:
     """Return what is to be ticked off where only its name is said: as a reminder it was read, and it may stand on a
     list. Empty where nothing is, or where the request says which it is."""
+    place = _ticking(found) if isinstance(found, Plan) else None
+    if isinstance(found, Plan) and place is not None and len(found.steps) > len(_TICK):
+        text = found.steps[place + 1].text or text  # beside it, another list may be named
     if _SAYS_WHERE.search(text) is not None:
         return ""
     if isinstance(found, Refusal):
         said = _TICKED.fullmatch(text) if found.kind == "out_of_scope" else None
         return said["what"].strip() if said is not None else ""
-    query = found.steps[0].arguments.get("query") if tuple(step.tool for step in found.steps) == _TICK else None
+    query = found.steps[place].arguments.get("query") if place is not None else None
     return query if isinstance(query, str) else ""
+
+
+def _ticking(plan: Plan) -> int | None:
+    """Return the place of the one look-up of a reminder that the step right behind it ticks off, and no other needs."""
+    tools = [step.tool for step in plan.steps]
+    places = [k for k in range(len(tools) - 1) if tuple(tools[k : k + 2]) == _TICK]
+    if len(places) != 1:
+        return None
+    users = [k for k, step in enumerate(plan.steps) if step.needs() & {places[0], places[0] + 1}]
+    return places[0] if users == [places[0] + 1] else None
 
 
 def ticked_on_list(
@@ -196,11 +209,15 @@ def ticked_on_list(
         question = f"“{thing}” is a reminder and stands on the {lists[0]} list. Say “tick off the {thing} reminder”"
         return Refusal("needs", f"{question} or “take {thing} off the {lists[0]} list”.", planner=found.planner)
     step = Step(_TAKE_OFF, {"list": lists[0], "items": [thing]}, text=f"take {thing} off the list")
-    confidence = found.confidence if isinstance(found, Plan) else 1.0
-    try:
-        return check_plan(Plan((step,), confidence=confidence, planner=found.planner), tools)
-    except PlanError:
+    if isinstance(found, Refusal):
+        return _sending(Plan((), confidence=1.0, planner=found.planner), (step,), tools)
+    if (place := _ticking(found)) is None:
         return None
+    at = {k: k if k < place else k - 1 for k in range(len(found.steps)) if k not in (place, place + 1)}
+    before = [renumbered(found.steps[k], at) for k in at if k < place]
+    behind = [renumbered(found.steps[k], at) for k in at if k > place]
+    behind = [replace(one, after=(*one.after, place)) for one in behind]  # "and what's left" is read once it is off
+    return _sending(found, (*before, step, *behind), tools)
 
 
 _FIND_FILES, _FIND_NOTES, _FILES, _MOST_WORDS = "find_files", "find_notes", "attachments", 6
