@@ -49,6 +49,7 @@ from hearth.language.discourse.coreference import (
     takes_back,
     with_records,
 )
+from hearth.language.discourse.deeds_told import tells_too
 from hearth.language.discourse.plain_request import on_its_list, plainly
 from hearth.language.discourse.relative_anchors import named_anchor
 from hearth.language.reading import Utterance, read
@@ -71,6 +72,7 @@ from hearth.permissions import make_private
 from hearth.planning.arguments import shipped_lessons
 from hearth.planning.deferral import Cascade, Draft, cascade_of
 from hearth.planning.dialogue.amended_steps import (
+    events_between,
     reminders_of_days,
     said_directly,
     to_those_told,
@@ -79,7 +81,9 @@ from hearth.planning.dialogue.amended_steps import (
     with_each_day,
     with_each_device,
     with_each_time,
+    with_her_named,
     with_lead,
+    with_told,
     without_told_filters,
 )
 from hearth.planning.dialogue.answer_steps import FIND, with_answer
@@ -102,21 +106,28 @@ from hearth.planning.dialogue.memory_fallback import (
     asked_beyond_listed,
     asked_elsewhere,
     asked_of_memory,
+    events_then,
+    first_alone,
     is_misplaced,
     names_no_field,
     told_to_memory,
 )
 from hearth.planning.dialogue.other_readings import (
+    is_entitled,
     is_of_found_things,
+    left_open,
     may_restore,
     named_share,
     other_queries,
+    says_only_a_name,
     takes_away,
     ticked_on_list,
     ticked_thing,
     with_named_file,
+    with_named_note,
+    with_said_title,
 )
-from hearth.planning.dialogue.outside_questions import ASK_CLOUD, asked_of_cloud, asked_of_footage
+from hearth.planning.dialogue.outside_questions import ASK_CLOUD, asked_of_clock, asked_of_cloud, asked_of_footage
 from hearth.planning.retrieval.recall_planner import RecallPlanner, as_typed
 from hearth.protocols import Approver, CallContext, Encoder, Footage, LanguageModel, Planner, Tool
 from hearth.registry import ENTITIES, FOOTAGE, Part, Tools, blamed, load_parts, load_tools, second_footage
@@ -282,7 +293,7 @@ class Agent:
             proposal = check_plan(chosen, self.tools.specs)
         else:
             proposal = self.plan(request, self.tools.specs, reads_ahead=self.settings.planning.reads_ahead)
-            proposal = self._with_reminders(request, proposal)
+            proposal = self._with_what_is_then(request, proposal)
         planning_ms = (time.perf_counter() - started) * 1000
         plan, refusal = (proposal, None) if isinstance(proposal, Plan) else (None, proposal)
         self.proposed = plan
@@ -407,6 +418,10 @@ class Agent:
             before = self._planned(said.saying(copied.rest), tools)
             if isinstance(before, Plan) and (whole := with_copied(before, copied, tools)) is not None:
                 return whole
+        if (told := tells_too(said)) is not None:
+            before = self._planned(said.saying(told.rest), tools)
+            if isinstance(before, Plan) and (whole := with_told(before, told, tools)) is not None:
+                return whole
         text, manner = without_manner(said.text)
         said = said.saying(text)
         draft = self._drafted(said, tools)
@@ -423,10 +438,24 @@ class Agent:
         if isinstance(found, Refusal):
             return found
         found = replace(found, unserved=(*found.unserved, manner)) if manner else found
+        found = with_her_named(found, said)
         found = with_each_device(with_state_asked(found, said, tools), said, tools)
         found = with_each_time(with_each_day(found, said, tools), said, tools)
         found = turned_to_told(without_told_filters(found, said, tools), said)
-        return with_records(found, said.records, tools)
+        return with_records(self._with_the_one_named(said, found, tools), said.records, tools)
+
+    def _with_the_one_named(self, said: Utterance, plan: Plan, tools: Mapping[str, ToolSpec]) -> Plan:
+        """The plan that writes about the one of several things whose title the request says, if no other fits."""
+        if self.monitor.rights != "all" or plan.planner != self.recall.name or said.records:
+            return plan
+        for place in left_open(plan, tools):
+            seen = self._looked_up(said, plan.steps[place])
+            records = seen.value if seen is not None and isinstance(seen.value, list) else []
+            narrowed = with_said_title(said.text, plan, place, records) if len(records) > 1 else None
+            one = self._looked_up(said, narrowed.steps[place]) if narrowed is not None else None
+            if narrowed is not None and one is not None and isinstance(one.value, list) and len(one.value) == 1:
+                plan = narrowed
+        return plan
 
     def _settled(
         self, draft: Draft, request: Utterance, tools: Mapping[str, ToolSpec], *, reads_ahead: bool
@@ -451,14 +480,16 @@ class Agent:
     ) -> Plan | Refusal:
         """Let memory, the recordings and the things that are there serve what the planner did not, or read amiss."""
         found = refused_deed(request, found, tools, self.recall.name) or found
+        found = self._of_its_time(request, found, tools) or found
         found = self._of_memory(request, found, tools) or found
+        found = asked_of_clock(request, found, tools) or found
         rooms = self.footage.rooms() if self.footage is not None else ()
         found = asked_of_footage(request, found, rooms, tools) or found
-        found = self._of_named_things(request, found, tools) or found
+        found = self._sending_what_is_named(request, found, tools) or (
+            self._of_named_things(request, found, tools) or found
+        )
         found = self._of_a_list(request, found, tools) or found
         found = with_answer(request, found, request.context, tools) or found
-        sent = with_named_file(request, found, tools)
-        found = sent if sent is not None and self._groundedness(request, sent) >= WHOLE else found
         found = shown_again(request, found, tools) or done_to_record(request, found, tools) or found
         return refused_deed(request, found, tools, self.recall.name) or found
 
@@ -486,11 +517,13 @@ class Agent:
             return when_asked()
         return with_date(plan, thing, said, answer, tools) or when_asked()
 
-    def _with_reminders(self, request: Request, found: Plan | Refusal) -> Plan | Refusal:
-        """Let a plan that lists the events of whole days list the reminders, too, that are due then."""
-        if isinstance(found, Refusal):
+    def _with_what_is_then(self, request: Request, found: Plan | Refusal) -> Plan | Refusal:
+        """Let a plan that lists the events of whole days list the reminders, too, that are due then, and one that tells
+        whether hours are free the events between them."""
+        if isinstance(found, Refusal) or not found.steps:
             return found
-        asked = reminders_of_days(found, request, self.tools.specs)
+        specs = self.tools.specs
+        asked = (*reminders_of_days(found, request, specs), *events_between(found, request, specs))
         due = tuple(step for step in asked if (one := self._looked_up(request, step)) is not None and one.value)
         return check_plan(replace(found, steps=(*found.steps, *due)), self.tools.specs) if due else found
 
@@ -511,6 +544,15 @@ class Agent:
             return None
         occasion = self.occasion(request, plan)
         return ReadAhead.begin(self.monitor, plan, self.tools.specs, occasion, self._call_context)
+
+    def _of_its_time(self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+        """The plan to look for events at the time that is said, if there are any; the first alone where it says no
+        end."""
+        plan = events_then(request, found, tools)
+        seen = self._looked_up(request, plan.steps[0]) if plan is not None else None
+        if plan is None or seen is None or not isinstance(seen.value, list) or not seen.value:
+            return None
+        return first_alone(plan, seen.value)
 
     def _of_memory(self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
         """The plan to ask memory or the cloud, or to keep what states a fact, where no planner knew better."""
@@ -583,6 +625,8 @@ class Agent:
                 return chosen or reading  # it lacks a value, which is asked for
             if not is_of_found_things(reading, found, tools) or not self._does_the_same(request, reading):
                 continue
+            if says_only_a_name(reading, found):
+                continue
             if takes_away(reading, tools) and reading not in seeks and reading.confidence < _LEAST_TAKING:
                 continue
             here = self._groundedness(request, reading)
@@ -590,6 +634,21 @@ class Agent:
             if here > least and (here >= WHOLE or not takes_away(reading, tools)):
                 least, chosen = here, reading
         return chosen
+
+    def _sending_what_is_named(
+        self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]
+    ) -> Plan | None:
+        """The plan that sends the document, or the text of the note, which is there by the name that would be written;
+        None where there is neither."""
+        sent = with_named_file(request, found, tools)
+        if sent is not None and self._groundedness(request, sent) >= WHOLE:
+            return sent
+        noted = with_named_note(request, found, tools)
+        if noted is None or (sent is None and self._groundedness(request, cast("Plan", found)) >= WHOLE):
+            return None  # the document that it was planned to send is there
+        seen = self._looked_up(request, next(step for step in noted.steps if step.tool == "find_notes"))
+        records = seen.value if seen is not None and isinstance(seen.value, list) else []
+        return noted if is_entitled(noted, records) else None
 
     def _of_a_list(
         self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]
@@ -651,7 +710,10 @@ class Agent:
         return None
 
     def _where_more_is_said(self, request: Utterance, beyond: Beyond) -> Plan | None:
-        """The plan that asks everything, if the answer says something of the words that a look-up leaves open."""
+        """The plan that asks everything, if the answer says something of the words that a look-up leaves open, or what
+        was looked up does not tell what is asked for."""
+        if beyond.is_beside:
+            return beyond.plan
         with suppress(HearthError):
             found = self.home_answers.find_answer(request.question, self.call_context())
             told = " ".join((found.value, *(f"{one.where} {one.quote}" for one in found.witnesses[:1])))
@@ -765,6 +827,9 @@ class Agent:
     def _counted_from(self, meant: Reading, said: Utterance) -> Reading:
         """Read a time that counts from an event or a reminder which the request names: "an hour before the dentist".
         Unchanged where none or several are called so, or the owner's rules do not let them be read unasked."""
+        if (told := tells_too(said)) is not None:
+            counted = self._counted_from(Reading(told.rest), said.saying(told.rest))
+            return meant if counted.text == told.rest else replace(counted, text=f"{counted.text} and {told.text}")
         anchor = named_anchor(said)
         if anchor is None:
             return meant

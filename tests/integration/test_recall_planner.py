@@ -824,3 +824,36 @@ def test_what_the_owner_taught_for_one_is_not_done_with_the_other() -> None:
     text = "turn off the tv and the speakers"
     planner.add([Demonstration("own", text, Plan((Step("turn_off", {"device": "tv"}),)), source="owner")])
     assert steps(plan(planner, text)) == [("turn_off", {"device": "tv"})]
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("am I free tomorrow at 2", "14:00", "14:01"),
+        ("am I free tomorrow until 4", "00:00", "16:00"),
+        ("am I free tomorrow from 2 to 4", "14:00", "16:00"),
+    ],
+)
+def test_free_time_at_one_time_has_both_its_ends(shipped: RecallPlanner, text: str, start: str, end: str) -> None:
+    ((tool, given),) = steps(plan(shipped, text))
+    day = (FIXED_NOW + dt.timedelta(days=1)).date().isoformat()
+    assert tool == "find_free_time"
+    assert [str(given[name])[:16] for name in ("start", "end")] == [f"{day}T{start}", f"{day}T{end}"]
+
+
+def test_what_is_on_after_an_hour_of_a_day_is_of_that_day(shipped: RecallPlanner) -> None:
+    day = FIXED_NOW + dt.timedelta(days=1)
+    ((tool, given),) = steps(plan(shipped, "what's on tomorrow after 3"))
+    after = (day + dt.timedelta(days=1)).date().isoformat()
+    assert (tool, str(given["start"])[:16], str(given["end"])[:16]) == (
+        "find_events",
+        f"{day.date().isoformat()}T15:00",
+        f"{after}T00:00",
+    )
+    ((tool, given),) = steps(plan(shipped, "what's on after tomorrow"))
+    assert (tool, "end" in given) == ("find_events", False)
+
+
+def test_free_time_of_two_times_that_are_left_open_is_asked_for(shipped: RecallPlanner) -> None:
+    answer = plan(shipped, "am I free")
+    assert not isinstance(answer, Plan) or "end" not in answer.steps[0].arguments

@@ -81,7 +81,7 @@ def _unsent(plan: Plan, achieved: Sequence[StepResult], tools: Mapping[str, Tool
     ]
     if not can_send or not drafts:
         return []
-    return ["Not sent yet: say “send it”." if len(drafts) == 1 else "None of them is sent yet."]
+    return ["Not sent yet: say “send it”." if len(drafts) == 1 else "None of them is sent yet: say “send them”."]
 
 
 def _remarks(

@@ -29,7 +29,7 @@ from hearth.guard.decision import Occasion
 from hearth.guard.egress.speculative_reads import Foreseen, ShutEgress
 from hearth.guard.flow.labels import Value, refs_in, run_order
 from hearth.guard.monitor import Monitor
-from hearth.language.text.word_match import stems
+from hearth.language.text.word_match import called, stems
 from hearth.protocols import CallContext
 from hearth.types import Plain, Plan, Step, StepResult, ToolSpec
 
@@ -269,5 +269,6 @@ def _share_named(said: str, found: Plain) -> float:
     asked = stems(said) - _SMALL
     records = found if isinstance(found, list) else [found] if found is not None else []
     texts = [stems(" ".join(texts_in(record))) for record in records[:20]]
-    best = max((sum(word in text for word in asked) / max(1, len(asked)) for text in texts), default=NOTHING)
+    shares = (sum(not text.isdisjoint(called(word)) for word in asked) / max(1, len(asked)) for text in texts)
+    best = max(shares, default=NOTHING)
     return max(best, 0.1) if records else NOTHING

@@ -29,8 +29,9 @@ from hearth.language.acts.questions import (
     question_of,
     said_by,
 )
-from hearth.language.text.spelling import AS_TYPED, Mended, Spelling, words_in_text
+from hearth.language.text.spelling import AS_TYPED, LEAST_LETTERS, Mended, Spelling, words_in_text
 from hearth.language.text.tokens import Clause, Slot, Token, tokens
+from hearth.language.text.word_match import folded
 from hearth.language.values.slots import find_slots
 from hearth.types import Context, Entity, Request
 
@@ -49,6 +50,18 @@ _NEW_NAME = re.compile(
     r"|\s+(?:with|and|to|in|into|as|on|at|from|phone|tel|mobile|number|e?mail|address|born|birthday|his|her|their|please)\b)",
     re.IGNORECASE,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOpen:
+    """Several people of whom a request leaves it open which is meant."""
+
+    start: int
+    end: int
+    said: tuple[str, ...]
+    """As the request calls them."""
+    names: tuple[str, ...]
+    """The whole name of each."""
 
 
 @dataclass(frozen=True)  # without slots: what is found is kept in the instance
@@ -137,6 +150,23 @@ class Utterance(Request):
         return next(((one, other) for one, other in pairs if one.kind == other.kind), None)
 
     @cached_property
+    def people_left_open(self) -> LeftOpen | None:
+        """The row of known people between whom the choice is left: "Joe, Martin or Helen"."""
+        if " or " not in self.text.lower():
+            return None
+        people = [entity for entity in self.context.entities if entity.kind == "person"]
+        names = [(name, entity.name) for entity in people for name in (entity.name, *entity.aliases) if name]
+        called = {form: whole for name, whole in names for form in (name.casefold(), folded(name))}
+        one = "|".join(re.escape(name) for name in sorted(called, key=len, reverse=True))
+        last = rf"(?:{one}|[^\W\d_]+)"  # who is not known is meant by one word
+        row = re.compile(rf"(?<!\w)(?:{one})(?:\s*,\s*(?:{one}))*\s*,?\s+or\s+{last}(?!\w)", re.IGNORECASE)
+        found = row.search(self.text) if called else None
+        if found is None:
+            return None
+        said = tuple(re.split(r"\s*,\s*(?:or\s+)?|\s+or\s+", found[0], flags=re.IGNORECASE))
+        return LeftOpen(found.start(), found.end(), said, tuple(called.get(name.casefold(), name) for name in said))
+
+    @cached_property
     def asked(self) -> Asked:
         """What is asked, without the words that only lead to it."""
         return asked_of(self.text)
@@ -189,9 +219,11 @@ def read(request: Request, context: Context, taught: Collection[str] = ()) -> Ut
     said = Utterance.of(request, context)
     if said is request or said.unreadable:
         return said
-    names = (name for entity in context.entities for name in (entity.name, *entity.aliases))
-    own = frozenset(word for name in names for word in words_in_text(name)).union(taught)
-    mended = Spelling.shipped().mended(request.text, own)
+    named = {entity: (entity.name, *entity.aliases) for entity in context.entities}
+    own = frozenset(word for names in named.values() for name in names for word in words_in_text(name)).union(taught)
+    called = (name for entity, names in named.items() if entity.kind == "person" for name in names)
+    people = frozenset(word for name in called for word in words_in_text(name) if len(word) >= LEAST_LETTERS - 1)
+    mended = Spelling.shipped().mended(request.text, own, people)
     if mended.text == request.text:
         return said
     return replace(said, text=mended.text, said=request.typed if mended.typed else request.said, mended=mended)

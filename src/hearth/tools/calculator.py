@@ -174,7 +174,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
         (r"\bcubed\b", "^3"),
         (r"\bmultiplied\s+by\b|\btimes\b", "*"),
         (r"\bdivided\s+by\b|\bover\b", "/"),
-        (r"\bplus\b", "+"),
+        (r"\bplus\b|\badded\s+to\b", "+"),
         (r"\bminus\b", "-"),
         (r"\bmodulo\b", " mod "),
         (r"\bper\s?cent\b|\bpercent\b|\bpct\b", "%"),

@@ -27,6 +27,7 @@ from hearth.language.text.word_match import (
     id_asked,
     names,
     same_name,
+    stem,
     stems,
     wanted,
 )
@@ -332,11 +333,32 @@ def _same(item: str) -> str:
 
 def _place_of(item: str, lines: Sequence[str]) -> int | None:
     """Return the line of the item: the same words, else the one open item that matches except for an amount (`2 l
-    milk`)."""
+    milk`), else the one that is called by its own words and more ("record player Elsie")."""
     entries = [(n, entry) for n, line in enumerate(lines) if (entry := _entry(line))]
     exact = [n for n, entry in entries if _same(entry.text) == _same(item)]
     near = [n for n, entry in entries if not entry.is_done and _telling(entry.text) == _telling(item)]
-    return exact[0] if exact else near[0] if len(near) == 1 else None
+    if exact or near:
+        return exact[0] if exact else near[0] if len(near) == 1 else None
+    longer = [n for n, entry in entries if not entry.is_done and _is_named(item, entry.text)]
+    return longer[0] if len(longer) == 1 else None
+
+
+_OF_IT = re.compile(r"\s*(?:[-–,:;(]|(?:for|from|of|with|in|at|to)\b|[A-Z0-9])|\s*\Z")
+"""Begins what is only said of an item: whom it is for, from where, how much."""
+
+
+def _is_named(said: str, text: str) -> bool:
+    """Return whether an item is called by fewer of its words: "flour" is "rye flour", "gloves" are "gloves for Jean",
+    but "milk" is no "milk chocolate"."""
+    words = [stem(word) for word in re.findall(r"[\w'’-]+", _same(said)) if stem(word) not in _AMOUNTS]
+    written = list(re.finditer(r"[\w'’-]+", text))
+    whole = [stem(_same(word[0])) for word in written]
+    if not words or len(whole) <= len(words):
+        return False
+    if whole[-len(words) :] == words:
+        return True
+    is_begun = whole[: len(words)] == words
+    return is_begun and (len(words) > 1 or _OF_IT.match(text, written[len(words) - 1].end()) is not None)
 
 
 _AMOUNT_NAMES = (

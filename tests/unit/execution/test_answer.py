@@ -139,7 +139,7 @@ def test_a_draft_is_told_as_not_sent_yet_once() -> None:
     one = compose(Plan((Step("draft_mail"),)), None, ALLOW, written[:1], tools, NOW)
     assert one.text == "Draft: hello\nNot sent yet: say “send it”."
     two = compose(Plan((Step("draft_mail"), Step("draft_mail"))), None, ALLOW, written, tools, NOW)
-    assert two.text.endswith("Draft: again\nNone of them is sent yet.")
+    assert two.text.endswith("Draft: again\nNone of them is sent yet: say “send them”.")
 
 
 def test_a_program_is_not_told_what_to_say_next() -> None:

@@ -469,6 +469,11 @@ def said_from(text: str, start: str = "2026-12-08T09:40:00+01:00") -> str:
     ("text", "meant"),
     [
         ("put the dentist back to the week after", "dentist: move the dentist to 15 December 2026 at 09:40"),
+        ("shift the dentist to the day after, same time", "dentist: move the dentist to 9 December 2026 at 09:40"),
+        ("move the dentist to the day before", "dentist: move the dentist to 7 December 2026 at 09:40"),
+        ("push my dentist to the next day please", "dentist: move the dentist to 9 December 2026 at 09:40"),
+        ("dentist is at noon now, change it", "dentist: move the dentist to 8 December 2026 at 12:00"),
+        ("the dentist is at 11 not 10 so please move it", "dentist: move the dentist to 8 December 2026 at 11:00"),
         ("move dentist to the following week, same time", "dentist: move the dentist to 15 December 2026 at 09:40"),
         ("the dentist is at 11 not 10", "dentist: move the dentist to 8 December 2026 at 11:00"),
         ("dentist starts at half 4, not at 3", "dentist: move the dentist to 8 December 2026 at 16:30"),
@@ -495,6 +500,10 @@ def said_from(text: str, start: str = "2026-12-08T09:40:00+01:00") -> str:
             "when's the dentist and remind me half an hour beforehand",
             "dentist: when's the dentist and remind me on 8 December 2026 at 09:10 about dentist",
         ),
+        (
+            "when's the dentist coming and remind me the evening before to brush",
+            "dentist: when's the dentist coming and remind me on 7 December 2026 at 18:00 to brush",
+        ),
         ("tell Ben when the dentist is and put lunch an hour ahead of the bank", ""),
         ("remind me 30 min before dentist to brush", "dentist: remind me on 8 December 2026 at 09:10 to brush"),
         (
@@ -513,6 +522,8 @@ def test_a_time_counts_from_what_the_request_names(text: str, meant: str) -> Non
         "move the dentist forward an hour",  # English leaves open which way
         "move the dentist an hour",
         "move the dentist to Friday",
+        "move the dentist to the day after tomorrow",
+        "the dentist is at noon, change it",
         "move it to 3 pm",
         "has the dentist moved to 3",
         "the dentist is at 3",
@@ -589,6 +600,60 @@ def test_what_is_done_to_what_was_picked_takes_it() -> None:
     assert planned("send the draft", Record("MailId", "INBOX/1", "the draft")) is None
     assert planned("read the mail", Record("MailId", "INBOX/1", "the mail")) is None  # only what changes something
     assert planned("send the draft", record, found=Plan((Step("say", {}),))) is None
+
+
+MAILING = {
+    "draft_mail": Spec("draft_mail", "", effect="change", fields={"id": "DraftId"}),
+    "send_mail": Spec("send_mail", "", (Parameter("draft", "DraftId"),), effect="send"),
+    "find_mail": Spec("find_mail", "", returns="list[Mail]", fields={"id": "MailId"}),
+}
+
+
+def drafted(minutes: float, *ids: str, tool: str = "draft_mail") -> Episode:
+    plan = Plan(tuple(Step(tool) for _ in ids))
+    results = tuple(StepResult(k, "done", {"id": id}) for k, id in enumerate(ids))
+    at = FIXED_NOW - dt.timedelta(minutes=minutes)
+    return Episode("e", Request("mail Ben", at), plan, None, None, results, Answer("", "done"))
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "sent"),
+    [
+        ("send them", (drafted(1, "a", "b"),), ["a", "b"]),
+        ("great, send them both please", (drafted(1, "b"), drafted(2, "a")), ["a", "b"]),
+        ("send the drafts", (drafted(1, "b"), drafted(2, "a"), drafted(99, "old")), ["a", "b"]),
+        ("send them", (drafted(1, "b"), drafted(2, "x", tool="send_mail"), drafted(3, "a")), []),
+        ("send them", (drafted(1, "b"),), []),
+        ("send them", (drafted(1, "m", "n", tool="find_mail"),), []),
+        ("send them to Ben", (drafted(1, "a", "b"),), []),
+        ("delete them", (drafted(1, "a", "b"),), []),
+    ],
+)
+def test_all_drafts_that_were_just_made_are_sent(text: str, before: tuple[Episode, ...], sent: list[str]) -> None:
+    read = read_after(Utterance(text, FIXED_NOW, context=KNOWN), before, MAILING)
+    assert [one.id for one in read.records if one.kind == "DraftId"] == sent
+    if sent:
+        request = Request(read.text, FIXED_NOW, records=read.records)
+        plan = done_to_record(request, Refusal("needs", "To whom?", ("draft_mail.to",)), MAILING)
+        assert plan is not None
+        plan = with_records(plan, read.records, MAILING)
+        assert [(step.tool, step.arguments) for step in plan.steps] == [("send_mail", {"draft": id}) for id in sent]
+
+
+@pytest.mark.parametrize(
+    ("text", "id"),
+    [
+        ("cancel the event", "b.ics"),
+        ("move the event to Friday", "b.ics"),
+        ("cancel the reminder", None),  # of another kind
+        ("cancel the event with Ben", None),
+        ("when is the event", None),
+        ("tell Ben the event", None),
+    ],
+)
+def test_the_only_one_of_its_kind_that_was_shown_is_meant(text: str, id: str | None) -> None:
+    assert next((one.id for one in after(text, "what's on", EVENTS[1:]).records), None) == id
+    assert after(text, "what's on", EVENTS).records == ()
 
 
 def test_who_is_told_is_the_one_of_the_last_request_whoever_else_is_named() -> None:

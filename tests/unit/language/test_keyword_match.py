@@ -25,6 +25,8 @@ from tests.work import grows_in_step
         ("fuse box", "fuse_box.jpg"),
         ("日本", "日本語のメモ"),
         ("the of", "the first of all"),
+        ("burrens quote", "Burren: quotation"),
+        ("the roofer's invoice", "roofer, bill of May"),
         ("", "anything"),
         (" ?! ", "anything"),
     ],
@@ -42,6 +44,8 @@ def test_what_is_found(query: str, text: str) -> None:
         ("garden", "kindergarden"),
         ("box", "boxing"),
         ("water", "wat er"),
+        ("Bill", "invoice"),
+        ("the quote", "the quota"),
     ],
 )
 def test_what_is_not_found(query: str, text: str) -> None:
@@ -103,3 +107,9 @@ def test_a_word_for_one_left_out_is_not_sought_where_nothing_has_it() -> None:
     assert Query("the tape thing").matches_loosely("ring about the tape")
     assert not Query("the tape thing").matches("ring about the tape")
     assert not Query("the thing").matches_loosely("ring about the tape")
+
+
+def test_an_article_alone_names_nothing() -> None:
+    assert not Query("the").words
+    assert Query("the who").words, "who is no article"
+    assert Query("the dentist").words == {"dentist"}

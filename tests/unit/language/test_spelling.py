@@ -52,6 +52,22 @@ def test_the_owners_words_stay_and_are_meant() -> None:
     assert mended.as_typed("solarium") == "solarium"  # a name of the owner's is kept
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("forward gareths quote to tom", "forward gareth's quote to tom"),
+        ("Gareths quote", "Gareth's quote"),
+        ("the marks of gareth", "the marks of gareth"),  # a word of its own
+        ("ask thomas", "ask thomas"),  # a name of its own
+        ("dinner with zoltans", "dinner with zoltans"),
+    ],
+)
+def test_the_apostrophe_behind_a_name_is_written(typed: str, meant: str) -> None:
+    people = {"gareth", "tom", "mark", "thoma", "thomas"}
+    mended = SHIPPED.mended(typed, people, people)
+    assert (mended.text, mended.as_typed(mended.text)) == (meant, typed)
+
+
 def test_what_is_said_can_be_kept_as_typed() -> None:
     mended = SMALL.mended("remnid me to get mlik")
     assert mended.text == "remind me to get milk"

@@ -10,6 +10,7 @@ from hearth.memory.inquiry.reading.answer_reading import (
     _cuts_word,
     asks_yes_or_no,
     chance_of,
+    deed_asked,
     lacks_kind,
     lacks_noun,
 )
@@ -41,6 +42,21 @@ from hearth.memory.search.word_forms import key_of, keys_of
 )
 def test_a_text_that_does_not_name_what_is_asked_for(question: str, text: str, lacks: bool) -> None:
     assert lacks_noun(question, text) is lacks
+
+
+@pytest.mark.parametrize(
+    ("question", "deed"),
+    [
+        ("where do I park for the meeting", "park"),
+        ("what should we bring to the party", "bring"),
+        ("what do I need to wear at the gala", "wear"),
+        ("where do I go for the meeting", ""),
+        ("where is the meeting", ""),
+        ("what do we have on Friday", ""),
+    ],
+)
+def test_the_deed_for_which_a_place_or_a_thing_is_asked(question: str, deed: str) -> None:
+    assert deed_asked(question) == deed
 
 
 def test_questions_for_yes_or_no() -> None:

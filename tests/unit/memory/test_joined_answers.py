@@ -96,6 +96,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
         ("the electrician's phone number", "+44 1 555 0103"),
         ("how old is mum", "74"),
         ("when is my mother's birthday", "9 December 1951"),
+        ("when is mums birthday", "9 December 1951"),
     ],
 )
 def test_somebody_is_meant_by_what_a_card_calls_them(ask: Ask, question: str, value: str) -> None:

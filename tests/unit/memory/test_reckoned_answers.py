@@ -123,6 +123,7 @@ SPANS = [
     ("how many days have I left until the regatta", "3 days"),
     ("how long have I got till the regatta", "3 days"),
     ("how long is it until Nils's birthday", "22 days"),
+    ("how many days to my mothers birthday", "132 days"),
     ("how many weeks until the regatta", "0.4 weeks (3 days)"),
     ("by how many days am I past the date for the deposit", "12 days"),
     ("how many years separate the building of the boat from the broken mast", "26 years"),
@@ -159,6 +160,7 @@ def test_what_is_waited_for_has_its_own_time_and_what_there_is_time_for_a_deadli
     "question",
     [
         "how many days until the moon landing",
+        "how many days to my uncles birthday",
         "how many days between the burglary and the fire",
         "how many hours between Nils's birthday and the regatta",  # a birthday has no hour
         "how many years between the flood and the drought",

@@ -11,7 +11,7 @@ from hearth.language.reading import Utterance
 from hearth.planning.dialogue.clarification import either_asked, nearest_rhythm, question_about
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
-from hearth.types import Answer, Episode, Parameter, Plan, Refusal, Request, Step, ToolSpec
+from hearth.types import Answer, Context, Entity, Episode, Parameter, Plan, Ref, Refusal, Request, Step, ToolSpec
 
 TOOLS = {
     "set_temperature": ToolSpec("set_temperature", "", (Parameter("temperature", "number"),), effect="change"),
@@ -125,3 +125,37 @@ def test_a_parameter_without_a_description_is_asked_for_by_its_name() -> None:
     tools = {"paint_wall": ToolSpec("paint_wall", "", (Parameter("main_colour", "text"), Parameter("wall", "WallId")))}
     assert question_about([("paint_wall", "main_colour")], tools).startswith("What is the main colour?")
     assert question_about([("paint_wall", "wall")], tools).startswith("Which wall?")
+
+
+CLERKS = Context(
+    entities=tuple(Entity(f"{name} Hall", "person", (name,)) for name in ("Joe", "Martin", "Helen", "Orla", "Gráinne"))
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "to", "reason"),
+    [
+        ("ask joe, martin or helen to open the hall", ("Joe Hall", "Martin Hall"), "joe, martin or helen?"),
+        ("ask martin or grainne to open the hall", ("Martin Hall",), "martin or grainne?"),
+        ("ask martin or zoltan to open the hall", ("Martin Hall",), "martin or zoltan?"),
+        ("tell Joe or Martin it's off", ("Joe Hall",), "Joe or Martin?"),
+        ("ask joe, martin and helen to open the hall", ("Joe Hall",), ""),
+        ("ask orla if joe or martin is coming", ("Orla Hall",), ""),
+        ("ask orla for tea or cake", ("Orla Hall",), ""),
+    ],
+)
+def test_whom_something_is_sent_to_is_asked_where_it_is_left_open(text: str, to: tuple[str, ...], reason: str) -> None:
+    looked = tuple(Step("find_contact", {"name": name}) for name in to)
+    draft = Step("draft_mail", {"to": [Ref(k, ("email",)) for k in range(len(to))], "text": "x"})
+    said = Utterance(text, FIXED_NOW, context=CLERKS)
+    refusal = either_asked(said, Plan((*looked, draft), planner="recall"), load_tools(None).specs)
+    assert (refusal.reason if refusal is not None else "").startswith(reason)
+    assert (refusal is not None) is bool(reason)
+    if refusal is None:
+        return
+    last = Episode("e", said, None, refusal, None, (), Answer("", "needs"))
+    later = Utterance("Martin please", FIXED_NOW + dt.timedelta(minutes=1), context=CLERKS)
+    assert answered(later, last).startswith(
+        text.partition(" ")[0] + " " + next(n for n in ("martin", "Martin") if n in text)
+    )
+    assert answered(later.saying("orla"), last) == ""

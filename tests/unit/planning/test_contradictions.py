@@ -432,3 +432,18 @@ def test_a_taught_rhythm_and_a_change_of_rhythm_stay() -> None:
 def test_a_place_keeps_the_end_of_its_name(text: str, place: str, meant: str) -> None:
     steps = (Step("find_events", {"query": "drill"}), Step("change_event", {"event": Ref(0, ("id",)), "place": place}))
     assert mended(text, *steps)[1][1]["place"] == meant
+
+
+@pytest.mark.parametrize(
+    ("text", "is_refused"),
+    [
+        ("whens the zumba and remind me the evening before to pack", True),
+        ("when is the zumba and remind me two hours ahead", True),
+        ("when is the zumba and remind me when it starts", False),
+        ("remind me at the zumba to pay", False),
+    ],
+)
+def test_no_reminder_is_set_for_when_it_begins_where_it_is_asked_for_before(text: str, is_refused: bool) -> None:
+    reminder = Step("add_reminder", {"text": "pack", "at": Ref(0, ("start",))})
+    found = held(text, Step("next_event", {"query": "zumba"}), reminder)
+    assert isinstance(found, Refusal) is is_refused

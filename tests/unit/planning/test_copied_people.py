@@ -8,7 +8,7 @@ import pytest
 
 from hearth.language.discourse.additions import copied_in, several_told, told_of
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.amended_steps import to_those_told, with_copied
+from hearth.planning.dialogue.amended_steps import to_those_told, with_copied, with_her_named
 from hearth.registry import load_tools
 from hearth.types import Argument, Context, Entity, Plan, Ref, Request, Step
 
@@ -147,3 +147,17 @@ def test_who_stands_in_a_row_is_not_told_of(said: str) -> None:
 def test_who_is_told_of_need_not_be_known() -> None:
     assert _told("tell Tom, Sigrun is asleep", _mail("Tom", "Sigrun")) == (["Tom"], ())
     assert told_of(Utterance("tell Tom, please is a nice word", _NOW, context=_KNOWN)) == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("cancel Ivy's lesson and mail her that I am ill", "Ivy"),
+        ("cancel the lesson and mail her that I am ill", "her"),
+        ("cancel Ivy's lesson with Tom and mail her that I am ill", "her"),
+    ],
+)
+def test_her_is_the_one_whom_the_request_names(said: str, name: str) -> None:
+    plan = Plan((Step("find_contact", {"name": "her"}), Step("draft_mail", {"to": [Ref(0, ("email",))], "text": "x"})))
+    found = with_her_named(plan, Utterance(said, _NOW, context=_KNOWN)).steps[0].arguments["name"]
+    assert str(found).partition(" ")[0] == name

@@ -8,10 +8,10 @@ import pytest
 
 from hearth.language.discourse.additions import lead_of
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.amended_steps import reminders_of_days, with_lead
+from hearth.planning.dialogue.amended_steps import events_between, reminders_of_days, with_lead
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
-from hearth.types import Plan, Ref, Request, Step
+from hearth.types import Argument, Plan, Ref, Request, Step
 
 ASKED = Request("what is on", FIXED_NOW)
 TOOLS = load_tools(None).specs
@@ -129,9 +129,37 @@ def test_what_is_no_list_of_whole_days_is_left_as_it_was(step: Step) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["how many events do I have on friday", "what meetings are on", "any appointments", "how much is on"]
+    "text",
+    [
+        "how many events do I have on friday",
+        "what meetings are on",
+        "any appointments",
+        "how much is on",
+        "who cooks on friday",
+    ],
 )
 def test_no_reminders_are_listed_where_events_alone_are_asked_for(text: str) -> None:
     step = days("2026-11-21T00:00:00", "2026-11-22T00:00:00")
     assert reminders_of_days(Plan((step,)), Request(text, FIXED_NOW), TOOLS) == ()
     assert len(reminders_of_days(Plan((step,)), Request("what is on friday", FIXED_NOW), TOOLS)) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "end", "is_listed"),
+    [
+        ("am I free on friday evening", "2026-11-21T22:00:00+01:00", True),
+        ("do I have time tomorrow evening", "2026-11-21T22:00:00+01:00", True),
+        ("when am I free on friday evening", "2026-11-21T22:00:00+01:00", False),
+        ("am I free this week", "2026-11-25T00:00:00+01:00", False),
+        ("am I free at 6", "2026-11-21T18:01:00+01:00", True),
+    ],
+)
+def test_what_lies_between_free_hours_is_listed_where_it_is_asked_if_they_are_free(
+    text: str, end: str, is_listed: bool
+) -> None:
+    span: dict[str, Argument] = {"start": "2026-11-21T18:00:00+01:00", "end": end}
+    free = Step("find_free_time", span)
+    shown = {**span, "end": "2026-11-21T19:00:00+01:00"} if "at 6" in text else span
+    wanted = (Step("find_events", shown, text=free.text),) if is_listed else ()
+    assert events_between(Plan((free,)), Request(text, FIXED_NOW), TOOLS) == wanted
+    assert events_between(Plan((free, Step("draft_mail"))), Request(text, FIXED_NOW), TOOLS) == ()

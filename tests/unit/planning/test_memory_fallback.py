@@ -14,6 +14,8 @@ from hearth.planning.dialogue.memory_fallback import (
     asked_beyond_listed,
     asked_elsewhere,
     asked_of_memory,
+    events_then,
+    first_alone,
     told_to_memory,
 )
 from hearth.registry import load_tools
@@ -285,6 +287,10 @@ UNTIL_NEXT = (NEXT, Step("time_until", {"date": Ref(0, ("start",))}))
         ("how long have I got till me standards check", UNTIL_NEXT, True),
         ("how long till my check", (Step("next_event", {"query": "check"}), UNTIL_NEXT[1]), False),
         ("how long till the policy runs out", (Step("next_event", {"query": "policy"}), UNTIL_NEXT[1]), True),
+        ("how many days to mums birthday", (Step("next_event", {"query": "mums"}), UNTIL_NEXT[1]), True),
+        ("how many days to mums birthday", (Step("next_event", {"query": "mums birthday"}), UNTIL_NEXT[1]), False),
+        ("how long till the dentist appointment", (Step("next_event", {"query": "dentist"}), UNTIL_NEXT[1]), False),
+        ("how long till the party at Ana's", (Step("next_event", {"query": "party"}), UNTIL_NEXT[1]), False),
     ],
 )
 def test_days_are_counted_only_to_what_is_named(text: str, steps: tuple[Step, ...], is_lost: bool) -> None:
@@ -340,12 +346,20 @@ def test_an_event_that_leaves_words_open_is_asked_of_everything(
         ("who is covering for bernie on the 15th", True),
         ("whos cooking on the 15th and whats it gonna be", True),
         ("do I have hockey on the 15th", False),
+        ("who practises hockey on the 15th", False),  # in another form
+        ("who brings oranges on the 15th", True),  # the notes are not told
     ],
 )
 def test_events_of_a_time_stand_only_where_events_are_asked_for(text: str, is_beyond: bool) -> None:
     plan = Plan((Step("find_events", {"start": "2026-12-14", "end": "2026-12-21"}),))
     events: Plain = [
-        {"id": "a", "title": "Hockey practice", "start": "2026-12-15T17:30:00+00:00", "place": "Sportsplex"}
+        {
+            "id": "a",
+            "title": "Hockey practice",
+            "start": "2026-12-15T17:30:00+00:00",
+            "place": "Sportsplex",
+            "notes": "Ben brings oranges",
+        }
     ]
     found = asked_beyond_listed(Utterance(text, FIXED_NOW), plan, (StepResult(0, "done", events),), TOOLS)
     assert (found is not None) is is_beyond
@@ -355,6 +369,7 @@ def test_events_of_a_time_stand_only_where_events_are_asked_for(text: str, is_be
     ("said", "is_said"),
     [
         ("mail from Bernie: Dolores will cover for me on the 15th", True),
+        ("note: I cover hockey", True),
         ("mail from Bernie", False),
         ("Hockey practice on the 15th", False),
         ("", False),
@@ -455,3 +470,60 @@ def test_a_plan_that_changes_something_stands_unless_it_is_asked_who_does_so(tex
     changes = Plan((Step("add_note", {"text": "the plants"}),))
     found = asked_of_memory(Utterance(text, FIXED_NOW), changes, TOOLS, Grounds())
     assert (found is not None) is is_asked
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("after tomorrow when am i seeing margaret next", "2026-11-22T00:00:00+01:00"),
+        ("when is my next appointment with margaret in december", "2026-12-01T00:00:00+01:00"),
+        ("when am i seeing margaret next", None),
+        ("when do i see margaret again after tomorrow", None),  # is read in everything else
+        ("when did i see margaret yesterday", None),
+    ],
+)
+def test_the_next_event_is_that_of_the_time_said(text: str, start: str | None) -> None:
+    said = Utterance(text, FIXED_NOW)
+    plan = events_then(said, Plan((Step("next_event", {"query": "margaret"}),)), TOOLS)
+    assert (None if plan is None else plan.steps[0].arguments["start"]) == start
+    for found in (NOTHING, Plan((Step("next_event", {}),)), Plan((Step("find_events", {"query": "margaret"}),))):
+        assert events_then(said, found, TOOLS) is None
+
+
+def test_the_next_of_events_from_a_time_on_is_one_of_them() -> None:
+    listed = Plan((Step("find_events", {"query": "choir", "start": "2026-12-11T00:00:00+01:00"}),))
+    assert events_then(Utterance("next choir after the 10th of December", FIXED_NOW), listed, TOOLS) == listed
+    assert events_then(Utterance("choir after the 10th of December", FIXED_NOW), listed, TOOLS) is None
+
+
+def test_of_events_from_a_time_on_the_first_is_told() -> None:
+    plan = Plan((Step("find_events", {"query": "choir", "start": "2026-12-11T00:00:00+01:00"}),))
+    found = [{"end": "2026-12-16T21:00:00+01:00"}, {"end": "2026-12-23T21:00:00+01:00"}]
+    assert first_alone(plan, found).steps[0].arguments["end"] == "2026-12-16T21:00:00+01:00"
+    ended = first_alone(plan, found)
+    assert first_alone(ended, found[1:]) == ended
+    assert first_alone(plan, []) == plan
+
+
+def test_events_of_a_time_that_is_said_are_not_the_next_time() -> None:
+    said, grounds = Utterance("when is choir in January", FIXED_NOW), Grounds(worked_out="next_time")
+    then = Plan((Step("find_events", {"query": "choir", "start": "2027-01-01T00:00:00+01:00"}),))
+    assert asked_of_memory(said, then, TOOLS, grounds) is None
+    assert asked_of_memory(said, Plan((Step("find_events", {"query": "choir"}),)), TOOLS, grounds) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "is_beside"),
+    [
+        ("where do I park for the trustees meeting", True),
+        ("what should we bring to the trustees meeting", True),
+        ("where do I go for the trustees meeting", None),
+        ("when is the trustees meeting", None),
+        ("who chairs the trustees meeting", False),
+    ],
+)
+def test_where_a_thing_is_does_not_tell_what_is_done_for_it(text: str, is_beside: bool | None) -> None:
+    plan = Plan((Step("next_event", {"query": "trustees"}),))
+    event: Plain = {"id": "a", "title": "Trustees meeting", "start": "2026-12-15T17:30:00+00:00", "place": "Town Hall"}
+    found = asked_beyond_listed(Utterance(text, FIXED_NOW), plan, (StepResult(0, "done", event),), TOOLS)
+    assert (None if found is None else found.is_beside) == is_beside

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from hearth.formats.plan_validation import shifted
 from hearth.planning.dialogue.other_readings import (
+    is_entitled,
     is_of_found_things,
+    left_open,
     named_share,
     other_queries,
+    says_only_a_name,
     takes_away,
     ticked_on_list,
     ticked_thing,
     with_named_file,
+    with_named_note,
+    with_said_title,
 )
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
@@ -60,6 +66,9 @@ def test_other_words_are_sought_where_the_first_are_not_there() -> None:
     found = other_queries("cancel pilates, elbow hurts", _cancel("elbow hurts"), ())
     assert [plan.steps[0].arguments["query"] for plan in found] == ["pilates"]
     assert other_queries("cancel pilates", Plan((Step("add_note", {"text": "pilates"}),)), ()) == []
+    forward = Step("draft_forward", {"mail": Ref(0, ("id",)), "to": [Ref(1, ("email",))]})
+    plan = Plan((Step("find_mail", {"query": "quote"}), Step("find_contact", {"name": "Martin"}), forward))
+    assert other_queries("forward mossys quote to martin", plan, ()) == []
 
 
 @pytest.mark.parametrize(
@@ -109,6 +118,46 @@ def test_what_is_no_name_of_a_thing_stays(said: str, plan: Plan | Refusal) -> No
     assert with_named_file(Request(said, FIXED_NOW), plan, MAILING) is None
 
 
+@pytest.mark.parametrize(
+    ("said", "plan", "place"),
+    [
+        ("email Ida the boiler sheet", _mail("boiler sheet"), 0),
+        ("can you send Ida that boiler sheet again", _mail("boiler sheet again", attachments=[Ref(0, ("path",))]), 0),
+    ],
+)
+def test_what_a_note_says_is_sent_instead_of_its_name(said: str, plan: Plan, place: int) -> None:
+    looked = (Step("find_files", {"query": "boiler sheet"}), *shifted(plan.steps, 1)) if "again" in said else plan.steps
+    looking = Plan(looked) if "again" not in said else Plan((*looked[:-1], _attaching(looked[-1])))
+    found = with_named_note(Request(said, FIXED_NOW), looking, load_tools(None).specs)
+    assert found is not None
+    assert found.steps[place] == Step("find_notes", {"query": "boiler sheet"})
+    assert found.steps[-1].arguments == {"to": [Ref(1, ("email",))], "text": Ref(place, ("text",))}
+
+
+def _attaching(step: Step) -> Step:
+    return Step(step.tool, {**step.arguments, "attachments": [Ref(0, ("path",))]})
+
+
+@pytest.mark.parametrize(
+    ("title", "is_meant"), [("home boiler sheet", True), ("the news", False), ("", False), ("boiler", False)]
+)
+def test_only_a_note_of_that_title_is_sent(title: str, is_meant: bool) -> None:
+    plan = Plan((Step("find_notes", {"query": "boiler sheet"}),))
+    assert is_entitled(plan, [{"title": title, "text": "the boiler sheet"}]) is is_meant
+    assert not is_entitled(plan, [])
+
+
+def test_a_mail_that_says_only_what_would_be_sent_tells_nobody_of_it() -> None:
+    found = Plan((Step("find_files", {"query": "boiler sheet"}),))
+    assert says_only_a_name(_mail("the boiler sheet again"), found)
+    assert not says_only_a_name(_mail("I have it"), found)
+    assert not says_only_a_name(_mail("the boiler sheet"), _mail("the boiler sheet"))
+    with_note = with_named_note(
+        Request("email Ida happy birthday", FIXED_NOW), _mail("happy birthday"), load_tools(None).specs
+    )
+    assert with_note is None
+
+
 def _tick(query: str) -> Plan:
     done = Step("complete_reminder", {"reminder": Ref(0, ("id",))})
     return Plan((Step("find_reminders", {"query": query}), done), confidence=0.9, planner="recall")
@@ -131,6 +180,21 @@ def test_what_is_ticked_off_by_its_name(text: str, found: Plan | Refusal, thing:
     assert ticked_thing(text, found) == thing
 
 
+def test_what_is_ticked_off_beside_other_deeds() -> None:
+    tools = load_tools(None).specs
+    ticks, reads = _tick("oats"), Step("read_list", {"list": "shopping"})
+    found = Plan((reads, *shifted(ticks.steps, 1), reads), confidence=0.9, planner="recall")
+    text = "what's on the shopping, tick off the oats and read it again"
+    assert ticked_thing("read it, tick off the oats, read it again", found) == "oats"
+    assert ticked_thing(text, found) == "oats"
+    plan = ticked_on_list("oats", ["shopping"], False, found, tools)
+    assert isinstance(plan, Plan)
+    assert [step.tool for step in plan.steps] == ["read_list", "remove_from_list", "read_list"]
+    assert [step.after for step in plan.steps] == [(), (), (1,)]
+    twice = Plan((*ticks.steps, *shifted(ticks.steps, 2)), planner="recall")
+    assert ticked_thing("tick off the oats and the bread", twice) == ""
+
+
 def test_what_is_no_reminder_is_ticked_on_its_list() -> None:
     tools = load_tools(None).specs
     found = _tick("oats")
@@ -144,3 +208,34 @@ def test_what_is_no_reminder_is_ticked_on_its_list() -> None:
     assert both.kind == "needs"
     assert ticked_on_list("oats", [], False, found, tools) is None
     assert ticked_on_list("oats", ["shopping", "party"], False, found, tools) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "subjects", "query"),
+    [
+        ("reply to neil and say yes please to the hellebores", ("hellebores", "Invoice 2231"), "hellebores"),
+        ("reply to neil saying the invoice is paid", ("hellebores", "Invoice 2231"), "invoice"),
+        ("reply to neil saying thanks", ("hellebores", "Invoice 2231"), None),
+        ("reply to neil and say yes to the hellebores", ("hellebores", "Re: hellebores"), None),
+        ("reply to neil's mail", ("A mail by Neil", "Invoice 2231"), None),
+    ],
+)
+def test_what_is_written_about_is_the_one_whose_title_is_said(
+    text: str, subjects: tuple[str, ...], query: str | None
+) -> None:
+    reply = Step("draft_reply", {"mail": Ref(0, ("id",)), "text": "x"})
+    plan = Plan((Step("find_mail", {"sender": "Neil Sharples"}), reply))
+    assert left_open(plan, load_tools(None).specs) == [0]
+    found = with_said_title(text, plan, 0, [{"id": "x", "subject": subject} for subject in subjects])
+    assert (None if found is None else found.steps[0].arguments.get("query")) == query
+
+
+def test_nothing_is_left_open_where_a_thing_is_named_or_would_be_gone() -> None:
+    tools = load_tools(None).specs
+    named = Step("find_mail", {"query": "hellebores"})
+    reply = Step("draft_reply", {"mail": Ref(0, ("id",)), "text": "x"})
+    assert left_open(Plan((named, reply)), tools) == []
+    assert (
+        left_open(Plan((Step("find_mail", {"sender": "Neil"}), Step("delete_mail", {"mail": Ref(0, ("id",))}))), tools)
+        == []
+    )

@@ -291,6 +291,38 @@ def test_a_longer_name_is_another_item() -> None:
         remove_from_list("shopping", ["milk"], call=call)
 
 
+@pytest.mark.parametrize(
+    ("said", "taken"),
+    [
+        ("record player", "record player Elsie"),
+        ("the gloves", "gloves for Jean"),
+        ("trainers", "trainers Kit"),
+        ("flour", "rye flour"),
+        ("tea", ""),  # a tea pot is no tea
+        ("bread", ""),  # there are two
+        ("player", ""),
+        ("gloves for Tom", ""),
+    ],
+)
+def test_the_one_item_that_is_called_so_is_meant(said: str, taken: str) -> None:
+    items = (
+        "record player Elsie",
+        "gloves for Jean",
+        "trainers Kit",
+        "rye flour",
+        "tea pot",
+        "rye bread",
+        "brown bread",
+    )
+    files = {"notes/presents.md": "".join(f"- [ ] {item}\n" for item in items)}
+    call = make_call(workspace=InMemoryWorkspace(files))
+    if taken:
+        assert remove_from_list("presents", [said], call=call).items == [item for item in items if item != taken]
+        return
+    with pytest.raises(NotFound, match="not on the presents list"):
+        remove_from_list("presents", [said], call=call)
+
+
 def test_an_empty_list_is_said_so(call: CallContext) -> None:
     remove_from_list("shopping", ["rye flour", "milk"], call=call)
     assert call.notices == ["Nothing is left on the shopping list."]

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 from hearth import patterns as re
 from hearth.formats.plan_validation import only_reads, with_refs
+from hearth.language.discourse.deeds_told import told_of_deed
 from hearth.language.discourse.question_answers import PLACES, answered, begins_like_request, chosen, with_mark_first
 from hearth.language.discourse.relative_anchors import (
     anchored,
@@ -162,6 +163,10 @@ def read_after(utterance: Utterance, recent: Sequence[Episode], tools: Mapping[s
         return Reading(text)  # nothing was said that this could go on from
     if _AGAIN.fullmatch(text):
         return Reading(last.request.text, last.request.records)
+    if drafts := _drafts_meant(text, recent, now, tools):
+        return Reading("send the drafts", drafts)
+    if changed and (told := told_of_deed(text, last)):
+        return Reading(told)
     marked = utterance.saying(with_mark_first(text))
     reading = _revised(marked, last, changed, tools) or _gone_on(marked, last, recent, tools)
     return reading or _referring(utterance, last, tools)
@@ -671,6 +676,22 @@ def _it_meant(text: str) -> re.Match[str] | None:
     return match
 
 
+_THE_ONE = re.compile(
+    r"\bthe\s+(?P<noun>event|mail|note|reminder|file|contact)(?=\s*(?:[.,?!]|$|(?:to|by|for|till|until|on|at|back|off|please)\b))",
+    re.IGNORECASE,
+)
+
+
+def _noun_meant(text: str, kind: str) -> re.Match[str] | None:
+    """Return "the reminder" that a deed is done to, where a thing of that kind was shown."""
+    match = _THE_ONE.search(text) if _first_word(text) in _DEEDS else None
+    if match is None or not _is_object(text[: match.start()]):
+        return None
+    return (
+        match if match["noun"].lower() == ("file" if kind == "FilePath" else kind.removesuffix("Id").lower()) else None
+    )
+
+
 def _replied_to_it(text: str) -> str:
     """Return "reply that Friday is fine" as "reply to it that Friday is fine"."""
     reply = _REPLIES.match(text)
@@ -699,7 +720,7 @@ def _picked(utterance: Utterance, last: Episode, tools: Mapping[str, ToolSpec]) 
     """Pick a record of the last answer, by its place or as the only one."""
     text = utterance.text
     shown = _shown(last, tools, text)
-    match = _it_meant(text)
+    match = _it_meant(text) or _noun_meant(text, shown[1] if shown is not None else "")
     if shown is not None and shown[1] == "MailId" and len(shown[0]) == 1 and _REPLIES.match(text) is not None:
         text = _replied_to_it(text)
         match = _IT.search(text)
@@ -836,16 +857,56 @@ def done_to_record(request: Request, found: Plan | Refusal, tools: Mapping[str, 
     """Plan what is said to be done to the record that was picked, where nothing was found for it: "send it" after a
     draft. None where no tool of that verb takes such a record and no more."""
     said = _DONE_TO_IT.fullmatch(request.text)
-    if said is None or isinstance(found, Plan) or found.kind != "out_of_scope":
+    is_several = len(request.records) > 1
+    if said is None or isinstance(found, Plan) or (found.kind != "out_of_scope" and not is_several):
         return None
+    steps: list[Step] = []
     for record in request.records:
         for name, spec in tools.items() if record.words.lower() == f"the {said['noun'].lower()}" else ():
             needed = [one for one in spec.parameters if one.is_required]
             takes_it = [one.type for one in needed] == [record.kind]
             if takes_it and spec.effect != "none" and name.partition("_")[0] == said["verb"].lower():
-                step = Step(name, {needed[0].name: record.id}, text=request.text)
-                return Plan((step,), confidence=1.0, planner="memory")
-    return None
+                steps.append(Step(name, {needed[0].name: record.id}, text=request.text))
+                break
+    return Plan(tuple(steps), confidence=1.0, planner="memory") if steps else None
+
+
+_SEND_ALL = re.compile(
+    rf"{_POLITELY}(?:send|post|fire)\s+(?:off\s+)?(?:them(?:\s+(?:all|both|two))?|both(?:\s+of\s+them|\s+(?:mails|emails|drafts))?"
+    r"|all(?:\s+(?:of\s+them|(?:the\s+)?(?:mails|emails|drafts)))?|those|the\s+(?:two\s+|three\s+)?(?:mails|emails|drafts))"
+    r"(?:\s+(?:off|out|now|then|please|as\s+they\s+are))*\s*[.!?]*\s*",
+    re.IGNORECASE,
+)
+
+
+def _drafts_meant(
+    text: str, recent: Sequence[Episode], now: dt.datetime, tools: Mapping[str, ToolSpec]
+) -> tuple[Record, ...]:
+    """Return the drafts of which "send them" speaks: those made one after another, none of which was sent; none where
+    they are fewer than two."""
+    if _SEND_ALL.fullmatch(text) is None:
+        return ()
+    ids: list[str] = []
+    for episode in recent:
+        if episode.plan is None or not dt.timedelta() <= now - episode.request.now <= WITHIN:
+            break
+        done = [(tools.get(episode.plan.steps[r.step].tool), r.value) for r in episode.results if r.status == "done"]
+        made = [
+            value.get("id")
+            for spec, value in done
+            if spec is not None and _makes_a_draft(spec) and isinstance(value, dict)
+        ]
+        if not made or any(spec is not None and spec.effect == "send" for spec, _ in done):
+            break
+        ids = [*(one for one in made if isinstance(one, str)), *ids]
+    return tuple(Record(_DRAFT, id, "the drafts") for id in dict.fromkeys(ids)) if len(ids) > 1 else ()
+
+
+_DRAFT = "DraftId"
+
+
+def _makes_a_draft(spec: ToolSpec) -> bool:
+    return spec.effect == "change" and spec.fields.get("id") == _DRAFT
 
 
 def with_records(plan: Plan, records: Sequence[Record], tools: Mapping[str, ToolSpec]) -> Plan:
@@ -859,7 +920,8 @@ def with_records(plan: Plan, records: Sequence[Record], tools: Mapping[str, Tool
         new = dict(step.arguments)
         for record in records:
             put = {name: _in_its_place(value, record) for name, value in new.items() if _takes(kinds[name], record)}
-            if all(put[name] == new[name] for name in put) and not record.is_name:
+            is_put = any(new[name] == one.id for name in put for one in records)
+            if all(put[name] == new[name] for name in put) and not record.is_name and not is_put:
                 put = {name: record.id for name in put if kinds[name] == record.kind}
             new |= put
         steps.append(replace(step, arguments=new))

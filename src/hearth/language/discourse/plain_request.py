@@ -243,7 +243,7 @@ def _list_used(recent: Sequence[Episode], now: dt.datetime) -> str:
 _EDITING = re.compile(
     r"\s*(?:\.\.\.|…|—|–|-\s|,|;)\s*(?:(?:oh|er|uh|um),?\s+)?"
     r"(?:(?P<sure>no,?\s+wait,?|wait,?\s+no,?|no,|sorry,?|scratch\s+that,?|(?:no,?\s+)?i\s+mean[,:]?|or\s+rather,?|"
-    r"make\s+that)|no)\s+(?=\S)",
+    r"(?:no|nah|actually|sorry),?\s+make\s+it|make\s+that)|no)\s+(?=\S)",
     re.IGNORECASE,
 )
 """The pause and the words by which a speaker takes back what was just said."""
@@ -378,11 +378,12 @@ def with_its_topic(text: str) -> str:
     if verb.lower() == "change" and rest.lower() in ("", *_POLITE_ENDS):
         return _with_its_place(remark) or text  # the remark says to what
     thing = _thing_of(remark)
-    if not thing:
-        return text
+    if not thing or (verb.lower() == "move" and rest.lower() in ("", *_POLITE_ENDS) and _TELLS_WHEN.search(remark)):
+        return text  # "the haircut is at 5 now so move it": the remark says when
     return f"{verb} {thing} {rest}".strip()
 
 
+_TELLS_WHEN = re.compile(r"\bat\s+(?:\d|noon|midnight|half|quarter)", re.IGNORECASE)
 _POLITE_ENDS = ("please", "pls", "for me", "for me please", "thanks", "then", "over")
 _OF_PLACE = re.compile(
     r"(?P<thing>(?:the\s+|my\s+|our\s+)?\S.*?)(?:\s+(?:is|are|will\s+be)|['’]s)\s+(?:now\s+)?(?P<in>in|at)\s+"
@@ -532,6 +533,16 @@ _TAKEN_BACK_WHOLE = re.compile(
     r"(?=(?:add|put|set|remind|send|email|tell|move|cancel|book|turn|switch|make(?!\s+(?:it|that)\b)|write|note|delete|remove|take|call|ask)\b)",
     re.IGNORECASE | re.DOTALL,
 )
+_QUESTION = (
+    r"(?:what|when|where|who|whose|which|how|why|is|are|was|were|do|does|did|have|has|can|could|will)(?:['’]?[sd])?\b"
+)
+_ASKED_ANEW = re.compile(
+    rf"\s*{_QUESTION}[^\n]{{3,200}}?(?:\s+-+\s*|\s*[—–…,;?]\s*|\s*\.\.+\s*)"
+    r"(?:(?:oh|no|nah|nope|wait|sorry|actually|scratch\s+that|never\s+mind|forget\s+that|i\s+mean)\b[\s,.…–-]*)+"
+    rf"(?={_QUESTION}\s+\S+\s+\S)",
+    re.IGNORECASE,
+)
+"""A question that is withdrawn for another: "when is … no sorry, what was …"."""
 _OWNED_PLURAL = re.compile(
     r"\b(birthday|number|email|address|postcode)s\s+(?=(?:now\s+)?(?:\d|\+|the\s+\d))", re.IGNORECASE
 )
@@ -561,8 +572,8 @@ def with_verb(text: str) -> str:
 
 
 def without_first_try(text: str) -> str:
-    """Return the order that stands in the place of one before it: "put … - nah just put gin on the list"."""
-    found = _TAKEN_BACK_WHOLE.match(text)
+    """Return what stands in the place of an order or a question before it: "put … - nah just put gin on the list"."""
+    found = _TAKEN_BACK_WHOLE.match(text) or _ASKED_ANEW.match(text)
     return text[found.end() :] if found is not None else text
 
 

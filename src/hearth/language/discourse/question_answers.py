@@ -192,6 +192,9 @@ def _with_one_of(before: str, pair: tuple[Slot, Slot], said: str) -> str:
     return f"{before[: pair[0].start]}{short}{before[pair[1].end :]}" if is_short else ""
 
 
+_WHICH_PERSON = ("find_contact.name",)
+
+
 def answered(utterance: Utterance, asked: Episode) -> str:
     """Return the request that was asked about with what it lacked; empty where this does not answer the question."""
     text, now, refusal = utterance.text, utterance.now, asked.refusal
@@ -205,6 +208,9 @@ def answered(utterance: Utterance, asked: Episode) -> str:
     names = {name.rpartition(".")[2] for name in refusal.missing}
     slots = utterance.saying(said).slots
     then = Utterance.of(asked.request, utterance.context).saying(before)
+    if (row := then.people_left_open) is not None and refusal.missing == _WHICH_PERSON:
+        one = next((name for name in row.said if re.search(rf"\b{re.escape(name)}\b", said, re.IGNORECASE)), "")
+        return f"{before[: row.start]}{one}{before[row.end :]}" if one else ""
     if (pair := then.alternatives) is not None:
         return _with_one_of(before, pair, said)
     if names & _PEOPLE and _is_whole(said, slots) and slots[0].kind in _WHO:

@@ -30,7 +30,11 @@ def anchored(utterance: Utterance, last: Episode) -> str:
     text, anchor = utterance.text, moment_shown(last)
     if anchor is None:
         return ""
-    if (shift := _SHIFT.fullmatch(text)) is not None and shift["words"].lower() in ("it", "that", "this"):
+    if (shift := _SHIFT.fullmatch(_DAY_BESIDE.sub(_by_length, text))) is not None and shift["words"].lower() in (
+        "it",
+        "that",
+        "this",
+    ):
         how = _shift_of(shift, Utterance.of(last.request, utterance.context))
         at = anchor + how if how is not None else anchor
         return f"move it to {at.day} {at:%B %Y} at {at:%H:%M}" if how is not None else ""
@@ -146,6 +150,11 @@ _INSTEAD_OF = re.compile(
     re.IGNORECASE,
 )
 """Ends a move with the time that the thing has now: "to 8 instead of half 8"."""
+_SO_MEND_IT = (
+    r"(?:\s*[,;.–-]?\s*(?:(?:so|and|please|pls|(?:can|could)\s+you)\s+)*"
+    r"(?:change|move|shift|update|fix|amend|correct)\s+it(?:\s+(?:please|pls|then|for\s+me))?)?"
+)
+"""May end a move that is told: "… is at noon now, change it"."""
 _STATED = re.compile(
     r"\s*(?:(?:so|ok|okay|hey|hi|fyi|the|my|our)\b,?\s+)*"
     r"(?!(?:what|when|where|who|which|how|why|is|are|was|has|have|had|did|does|do|can|could|if|i|we|you|he|she|they|it)\b)"
@@ -153,7 +162,7 @@ _STATED = re.compile(
     r"(?:['’]?s(?=\s+(?:been|now|just)\b)|['’]s|\s+(?:is|are|was|has|have|got|gets))?(?:\s+(?:been|being|now|just|got))*\s+"
     r"(?:moved|pushed|shifted|bumped|postponed|brought|changed|rescheduled|put)(?:\s+(?:back|forward|up|out))?\s+(?:to|until|till)"
     r"|(?:['’]s|\s+(?:is|are))\s+now\s+at|(?:['’]s|\s+(?:is|are))\s+at(?=.*\snow\b)"
-    r")\s+(?P<clock>\S.{0,40}?)(?:\s+now\b)?(?:\s*,?\s*(?:instead|btw|by\s+the\s+way))*\s*[.!]*\s*",
+    r")\s+(?P<clock>\S.{0,40}?)(?:\s+now\b)?(?:\s*,?\s*(?:instead|btw|by\s+the\s+way))*" + _SO_MEND_IT + r"\s*[.!]*\s*",
     re.IGNORECASE,
 )
 """Matches a move that is told as done: "dentist's been moved to half 4", "the dentist is at 3 now"."""
@@ -161,7 +170,9 @@ _NOT_AT = re.compile(
     r"\s*(?:(?:so|ok|okay|hey|hi|fyi|no|actually|oh|the|my|our|that)\b,?\s+)*"
     r"(?!(?:what|when|where|who|which|how|why|is|are|was|has|have|had|did|does|do|can|could|if|i|we|you|he|she|they|it)\b)"
     r"(?P<words>\S.{0,79}?)(?:['’]s|\s+(?:is|starts?|begins?|will\s+be|should\s+be))\s+(?:now\s+)?(?:at\s+)?(?P<clock>\S.{0,20}?)\s*,?\s+"
-    r"(?:and\s+)?not\s+(?:at\s+)?(?P<old>\d\S{0,7}(?:\s*[ap]m)?|noon|midnight|half\s+\w+|[a-z]+(?:\s+thirty)?)\s*[.!]*\s*",
+    r"(?:and\s+)?not\s+(?:at\s+)?(?P<old>\d\S{0,7}(?:\s*[ap]m)?|noon|midnight|half\s+\w+|[a-z]+(?:\s+thirty)?)"
+    + _SO_MEND_IT
+    + r"\s*[.!]*\s*",
     re.IGNORECASE,
 )
 """Matches another time that is told: "the viewing is at 2, not 3"."""
@@ -194,6 +205,8 @@ class NamedAnchor:
     """The request around the phrase."""
     is_day: bool = False
     """The whole day was said: "the day before"; the request may say the clock time."""
+    hour: int | None = None
+    """The hour that "the evening before" is."""
     moves: bool = False
     """The thing itself is moved by the length."""
     may_remind: bool = False
@@ -217,6 +230,7 @@ class NamedAnchor:
     def said_from(self, anchor: dt.datetime) -> str:
         """Return the request with the time itself in the place of the phrase."""
         at = anchor + self.length if self.clock is None else _on_that_day(self.clock, anchor)
+        at = at if self.hour is None else at.replace(hour=self.hour, minute=0)
         is_clock_said = self.is_day and re.search(r"\bat\s+\S", self.after) is not None
         clock = "" if is_clock_said else f" at {at:%H:%M}"
         is_bare = _REMIND.search(self.before) is not None and not self.after.strip(" .!?")
@@ -225,17 +239,24 @@ class NamedAnchor:
 
 
 _WHEN_AND = re.compile(
-    r"\bwhen(?:['’]?s)?\s+(?:(?:is|are)\s+)?(?:my\s+|the\s+|our\s+)?(?P<words>\S.{0,79}?)(?:['’]s|\s+(?:is|are|starts?|begins?))?(?:\s+on)?\s*[?,;.]*\s*\b(?:and|then)\s+"
-    rf"\S.*?\b(?P<when>{_LENGTH}\s+(?:ahead(?:\s+of\s+(?:it|that|then))?|in\s+advance|(?:before(?:hand)?|b4)(?:\s+(?:it|that|then))?))"
+    r"\bwhen(?:['’]?s)?\s+(?:(?:is|are)\s+)?(?:my\s+|the\s+|our\s+)?(?P<words>\S.{0,79}?)(?:['’]s|\s+(?:is|are|starts?|begins?|coming|due))?(?:\s+on)?\s*[?,;.]*\s*\b(?:and|then)\s+"
+    rf"\S.*?\b(?P<when>(?:the\s+(?P<part>evening|night|morning)\s+(?:before|b4)(?:\s+(?:it|that))?)|{_LENGTH}\s+(?:ahead(?:\s+of\s+(?:it|that|then))?|in\s+advance|(?:before(?:hand)?|b4)(?:\s+(?:it|that|then))?))"
     r"(?=\s*(?:$|[.,;!?]|(?:to|about|that\s+i)\b))",
     re.IGNORECASE,
 )
 """Asks when something is, and has something done a length ahead of it, without naming it again."""
-_WEEK_AFTER = re.compile(
-    r"(?<=\S)(?:\s+(?:back|off|out))?\s+(?:to|till|until)\s+the\s+(?:week\s+after(?:\s+that)?|following\s+week)"
-    r"(?:,?\s+(?:but\s+)?(?:at\s+)?(?:the\s+)?same\s+(?:day|time)(?:\s+and\s+(?:day|time))?)?(?=\s*(?:please|pls)?\s*[.!?]*\s*$)",
+_DAY_BESIDE = re.compile(
+    r"(?<=\S)(?:\s+(?:back|off|out))?\s+(?:to|till|until|for)\s+(?:the\s+(?:(?P<unit>day|week)\s+(?P<way>after|before)(?:\s+that)?"
+    r"|(?:following|next)\s+(?P<next>day)|following\s+(?P<following>week)))"
+    r"(?:,?\s+(?:but\s+)?(?:at\s+)?(?:the\s+)?same\s+(?:day|time)(?:\s+and\s+(?:day|time))?)?(?=\s*(?:,\s*)?(?:please|pls)?\s*[.!?]*\s*$)",
     re.IGNORECASE,
 )
+
+
+def _by_length(found: re.Match[str]) -> str:
+    """Return the day or week beside a thing's own as a length: "to the day after, same time" is "back by a day"."""
+    unit = found["unit"] or found["next"] or found["following"]
+    return f" {'earlier' if (found['way'] or '').lower() == 'before' else 'back'} by a {unit.lower()}"
 
 
 def named_anchor(utterance: Utterance) -> NamedAnchor | None:
@@ -244,15 +265,22 @@ def named_anchor(utterance: Utterance) -> NamedAnchor | None:
     bare = utterance.text[: old.start()] if old is not None else ""
     if (order := _RETIME.fullmatch(bare)) is not None and _MOVING.fullmatch(order["verb"]):
         return named_anchor(utterance.saying(bare)) or NamedAnchor("", order=bare)
-    text = _WEEK_AFTER.sub(" back by a week", utterance.text)  # "move the dentist to the week after, same time"
+    text = _DAY_BESIDE.sub(_by_length, utterance.text)
     if (match := _SHIFT.fullmatch(text)) is not None:
         return _shifted(match, utterance)
     if (match := _RETIME.fullmatch(text) or _STATED.fullmatch(text)) is not None:
         return _retimed(match, utterance)
     if (match := _NOT_AT.fullmatch(text)) is not None and (found := _retimed(match, utterance)) is not None:
         return replace(found, order=f"move the {match['words']} to {match['clock']}")
-    if (asked := _WHEN_AND.search(text)) is not None and (length := _length_of(asked["length"], utterance)) is not None:
-        return NamedAnchor(asked["words"], -length, before=text[: asked.start("when")], after=text[asked.end() :])
+    if (asked := _WHEN_AND.search(text)) is not None:
+        before, after = text[: asked.start("when")], text[asked.end() :]
+        if asked["part"]:
+            hour = _NIGHT[asked["part"].lower()]
+            return NamedAnchor(
+                asked["words"], -dt.timedelta(days=1), before=before, after=after, is_day=True, hour=hour
+            )
+        if (length := _length_of(asked["length"], utterance)) is not None:
+            return NamedAnchor(asked["words"], -length, before=before, after=after)
     match = _NAMED.search(text)
     if match is None or match["words"].lower() in ("that", "it", "then") or _is_time(match["words"], utterance):
         return None

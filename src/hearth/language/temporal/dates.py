@@ -72,6 +72,9 @@ def holiday_day(line: Line, index: int, which: int) -> Reading:
     year = line.today.year
     if is_year(line.word(place)):
         return Said(first=holiday(words, int(line.word(place)), line.country)), place + 1
+    if line.word(place) in _YEARS and line.word(place + 1) in ("year", "yr"):
+        said = line.today.year + _YEARS[line.word(place)]
+        return Said(first=holiday(words, said, line.country)), place + 2
     if line.is_past or which < 0:
         found = max(d for y in (year - 1, year) if (d := holiday(words, y, line.country)) < line.today)
     else:

@@ -6,7 +6,7 @@ Nothing here depends on when a request is said.
 from __future__ import annotations
 
 import datetime as dt
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from hearth.language.text.tokens import listed
 
@@ -245,8 +245,17 @@ def _fixed(month: int, day: int) -> tuple[int, int, int, int]:
     return (month, day, 0, 0)
 
 
+_Rule: TypeAlias = tuple[int, int, int, int]
+
+
+def _of_saint(name: str, month: int, day: int) -> dict[tuple[str, ...], _Rule]:
+    """Return how the day of a saint is said, with the apostrophe and without."""
+    said = (("st", name, "'s", "day"), ("saint", name, "'s", "day"), ("st", f"{name}s", "day"))
+    return dict.fromkeys(said, _fixed(month, day))
+
+
 _EASTER = 0
-HOLIDAYS: dict[tuple[str, ...], tuple[int, int, int, int]] = {
+HOLIDAYS: dict[tuple[str, ...], _Rule] = {
     ("christmas",): _fixed(12, 25),
     ("christmas", "day"): _fixed(12, 25),
     ("christmas", "eve"): _fixed(12, 24),
@@ -263,7 +272,17 @@ HOLIDAYS: dict[tuple[str, ...], tuple[int, int, int, int]] = {
     ("valentine", "'s", "day"): _fixed(2, 14),
     ("valentines", "day"): _fixed(2, 14),
     ("valentine", "'s"): _fixed(2, 14),
-    ("st", "patrick", "'s", "day"): _fixed(3, 17),
+    **_of_saint("patrick", 3, 17),
+    **_of_saint("stephen", 12, 26),
+    ("stephens", "day"): _fixed(12, 26),
+    ("paddys", "day"): _fixed(3, 17),
+    ("paddy", "'s", "day"): _fixed(3, 17),
+    **_of_saint("brigid", 2, 1),
+    **_of_saint("david", 3, 1),
+    **_of_saint("george", 4, 23),
+    **_of_saint("andrew", 11, 30),
+    ("bonfire", "night"): _fixed(11, 5),
+    ("burns", "night"): _fixed(1, 25),
     ("april", "fools", "day"): _fixed(4, 1),
     ("may", "day"): _fixed(5, 1),
     ("independence", "day"): _fixed(7, 4),
@@ -282,6 +301,9 @@ HOLIDAYS: dict[tuple[str, ...], tuple[int, int, int, int]] = {
     ("easter",): (_EASTER, 0, 0, 0),
     ("easter", "sunday"): (_EASTER, 0, 0, 0),
     ("easter", "monday"): (_EASTER, 1, 0, 0),
+    ("shrove", "tuesday"): (_EASTER, -47, 0, 0),
+    ("pancake", "day"): (_EASTER, -47, 0, 0),
+    ("mothering", "sunday"): (_EASTER, -21, 0, 0),
     ("good", "friday"): (_EASTER, -2, 0, 0),
     ("maundy", "thursday"): (_EASTER, -3, 0, 0),
     ("ash", "wednesday"): (_EASTER, -46, 0, 0),

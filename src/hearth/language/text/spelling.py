@@ -5,8 +5,9 @@ one known word is clearly the likeliest to have been meant: a noisy channel with
 rank for how common words are. Where nothing is clear, the word stays. Capitals inside a request, digits, addresses and
 what stands in quotation marks are never touched.
 
-Covered: one slip in a word of four to seven letters, two in a longer one if a word of this field or of the owner's was
-meant. Not covered: right words in a wrong place ("by milk"), words glued together, languages other than English.
+Covered: the apostrophe left out behind a name; one slip in a word of four to seven letters, two in a longer one if a
+word of this field or of the owner's was meant. Not covered: right words in a wrong place ("by milk"), words glued
+together, languages other than English.
 
 Source: Kernighan, Church & Gale 1990 (a noisy channel for spelling); Damerau 1964 (four kinds of slips).
 """
@@ -93,11 +94,12 @@ class Spelling:
         said = {match[0].lower().replace("’", "'") for match in itertools.islice(_plain_words(text), _MOST_STRANGE)}
         return frozenset(w for w in said if LEAST_LETTERS <= len(w) <= MOST_LETTERS and not self._is_known(w, words))
 
-    def mended(self, text: str, own: Collection[str] = ()) -> Mended:
+    def mended(self, text: str, own: Collection[str] = (), people: Collection[str] = ()) -> Mended:
         """Return `text` with what is clearly mistyped mended; it stays as it is where nothing is.
 
         Args:
             own: The owner's words in lower case: names, lists, devices.
+            people: Words of the names of people, in lower case: "gareths quote" is Gareth's.
         """
         parts: list[str] = []
         done, kept = 0, dict[str, str]()
@@ -105,6 +107,10 @@ class Spelling:
         known: dict[str, str] = {}
         for match in _plain_words(text):
             typed, low = match[0], match[0].lower().replace("’", "'")
+            if low[:-1] in people and low.endswith("s") and low not in words and low not in self._ranks:
+                parts += [text[done : match.start()], (said := f"{typed[:-1]}'{typed[-1]}")]
+                done, kept[said] = match.end(), typed
+                continue
             if typed != low and not (typed == typed.capitalize() and match.start() == 0):
                 continue
             if low not in known:

@@ -28,9 +28,11 @@ _SMALL = frozenset(
     )
 )
 _SMALL_OF_TITLES = _SMALL | {"next"}
+_ARTICLES = frozenset({"the", "a", "an", "my", "our", "this", "that"})
+"""Words that alone name nothing: "the" of "move the reminder"."""
 _SMALL_OF_TEXTS = _SMALL | {"its", "all", "regarding"}
 _GENERIC = frozenset(
-    re.findall(r"\w+", "appointment event meeting entry calendar reminder task date session contact person")
+    re.findall(r"\w+", "appointment appt event meeting entry calendar reminder task date session contact person")
 )
 _FILLERS = frozenset(re.findall(r"\w+", "thing one stuff item entry bit"))
 """Stems that people put in the place of a word which they leave out: "the tape thing"."""
@@ -74,7 +76,7 @@ class Query:
 
     def __init__(self, text: str) -> None:
         found = stems(text)
-        self.words = found - _SMALL_OF_TITLES or found
+        self.words = found - _SMALL_OF_TITLES or found - _ARTICLES
         self.specific = self.words - _GENERIC - _FILLERS
         """Words of the query without such as `appointment`, which people say but do not write in a title."""
 
@@ -210,7 +212,18 @@ def _wanted(query: str, generic: frozenset[str]) -> Wanted:
     return Wanted(tuple(_pattern(word) for word in dict.fromkeys(specific[:N_MAX_WORDS])))
 
 
+_ALSO_CALLED = {"quote": ("quotation", "estimate"), "estimate": ("quote", "quotation"), "invoice": ("bill",)}
+"""Papers whose writers call them otherwise than who gets them."""
+
+
+def called(word: str) -> tuple[str, ...]:
+    """Return a stem and what its thing is called, too: a "quotation" is a quote."""
+    return (word, *_ALSO_CALLED.get(word, ()))
+
+
 def _pattern(word: str) -> re.Pattern[str]:
+    if word in _ALSO_CALLED:
+        return re.compile(rf"(?<![^\W_])(?:{'|'.join(called(word))})")
     if any(c >= "\u2e80" for c in word):
         return re.compile(re.escape(word))  # Chinese, Japanese, Korean: no spaces between words
     if word.endswith("y") and len(word) > 3:

@@ -34,7 +34,12 @@ _OPERATORS = {
     "+": "+", "*": "*", "×": "*", "x": "*", "/": "/", "÷": "/", "^": "^", "-": "-", "−": "-", "plus": "+", "minus": "-",
     "less": "-", "times": "*",
 }  # fmt: skip
-_LONG_OPERATORS = {("divided", "by"): "/", ("multiplied", "by"): "*", ("to", "the", "power", "of"): "^"}
+_LONG_OPERATORS = {
+    ("divided", "by"): "/",
+    ("multiplied", "by"): "*",
+    ("added", "to"): "+",
+    ("to", "the", "power", "of"): "^",
+}
 _LONGEST_SUM = 60
 """Greatest number of tokens in a sum."""
 _COMMA_TAIL = re.compile(r",\d{1,2}(?![\d,]|\.\d)")
@@ -207,6 +212,7 @@ def _may_be_unit_or_sum(word: str, letters: frozenset[str]) -> bool:
         or word in UNIT_WORDS
         or word in UNITS
         or word in _STARTS
+        or word in _ORDERED
         or word in letters
     )
 
@@ -449,7 +455,10 @@ def _sum(
     if said[index].low == "square":
         return _square_root(text, said, index), index
     if said[index].low in _OF_LISTS or said[index].low == "add":
-        return _of_list(text, said, index) or _share_added(text, said, index), index
+        found = _of_list(text, said, index) or _share_added(text, said, index)
+        return found or _ordered_sum(text, said, index), index
+    if said[index].low in _ORDERED and (ordered := _ordered_sum(text, said, index)) is not None:
+        return ordered, index
     if said[index].low in _SHARING:
         return _shared(text, said, index), index
     is_itself_asked = adds_up or _ASKED_FOR.search(text[max(0, said[index].start - 40) : said[index].start]) is not None
@@ -697,6 +706,38 @@ def _share_added(text: str, said: Sequence[Token], index: int) -> tuple[Slot, in
         return None
     views: dict[str, Plain] = {"expression": f"{whole[0]} + {_plain_number(share[0])}%"}
     return slot_at("expression", text, said[index].start, said[whole[1] - 1].end, views), whole[1]
+
+
+_ORDERED = {
+    "add": ("to", "+"),
+    "subtract": ("from", "-"),
+    "deduct": ("from", "-"),
+    "take": ("from", "-"),
+    "multiply": ("by", "*"),
+    "divide": ("by", "/"),
+}
+"""Verbs of sums that are ordered, each with the word between its numbers and its sign."""
+_MAY_END = frozenset(("please", "pls", "and", "then", "for"))
+
+
+def _ordered_sum(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
+    """Read "add 10 to 200", "take 5 from 30", "multiply 6 by 9": two numbers and nothing that is counted by them."""
+    between, sign = _ORDERED.get(said[index].low, ("", ""))
+    first = spoken_number(said, _past_currency(said, index + 1))
+    if first is None or [token.low for token in said[first[1] : first[1] + 1]] != [between]:
+        return None
+    second = spoken_number(said, _past_currency(said, first[1] + 1))
+    if second is None or _touching(said, second[1]):
+        return None
+    if second[1] < len(said) and said[second[1]].kind != "mark" and said[second[1]].low not in _MAY_END:
+        return None  # "add 5 to 10 eggs to the list"
+    one, other = _plain_number(first[0]), _plain_number(second[0])
+    written = f"{other} {sign} {one}" if between in ("to", "from") else f"{one} {sign} {other}"
+    return slot_at("expression", text, said[index].start, said[second[1] - 1].end, {"expression": written}), second[1]
+
+
+def _past_currency(said: Sequence[Token], place: int) -> int:
+    return place + (place < len(said) and said[place].low in CURRENCY_SIGNS)
 
 
 def _share(said: Sequence[Token], place: int) -> tuple[str, int] | None:

@@ -247,6 +247,9 @@ class HomeAnswers:
     def _as_understood(self, question: str, understood: Understood, call: CallContext) -> HomeAnswer | None:
         """Work out what a question is understood to ask for; with doubt where rows were counted or added although a
         word of the question that the owner's things hold, too, is in no part of what was understood ("beans")."""
+        asked = asked_of_dates(question)
+        if asked is not None and asked.operation == "until" and understood.operation == "birthdays":
+            return None  # days to the birthday of somebody unknown: the list of all birthdays is no answer
         found = self._worked_out(understood.said(), call)
         if found is None:
             return None

@@ -47,7 +47,7 @@ _PERHAPS = r"(?:new|newest|current|latest|mobile|cell|home|work|private)"
 _FIELD = rf"(?:(?:{_SURELY}|{_PERHAPS}) )*(?:(?:tele|cell)?phone|mobile|number|e-?mail|address|birthday)"
 _FIELD_OF = re.compile(
     r"\s*(?:(?:what|which|when)(?:['’]s| is| was)|(?:please )?(?:tell|give|show) me|i need) (?:the )?"
-    rf"(?:(?P<who>[\w '’-]+?)['’]s? (?P<field>{_FIELD})|(?P<of>{_FIELD}) (?:of|for) (?P<whom>[\w '’-]+?))[\s?.!]*",
+    rf"(?:(?P<who>[\w '’-]+?)['’]?s? (?P<field>{_FIELD})|(?P<of>{_FIELD}) (?:of|for) (?P<whom>[\w '’-]+?))[\s?.!]*",
     re.IGNORECASE,
 )
 """Asks for one field of somebody's card and nothing else: no house number, no number of a hotel."""
@@ -99,11 +99,15 @@ def named_card_answer(question: str, call: CallContext) -> HomeAnswer | None:
 
 
 def birthday_answer(question: str, call: CallContext) -> HomeAnswer | None:
-    """Tell the birthday on the card of somebody whom a question names: nothing else says it as surely. None where
-    anything else is asked, or no card or several are meant."""
+    """Tell the birthday on the card of somebody whom a question names, or calls what they are: nothing else says it as
+    surely. None where anything else is asked, or no card or several are meant."""
     asked = _FIELD_OF.fullmatch(question)
-    is_asked = asked is not None and "birthday" in (asked["field"] or asked["of"]).casefold()
-    return named_card_answer(question, call) if is_asked else None
+    if asked is None or "birthday" not in (asked["field"] or asked["of"]).casefold():
+        return None
+    if (named := named_card_answer(question, call)) is not None:
+        return named
+    card = _only(_described(asked["who"] or asked["whom"], cards_of(call)))
+    return _told(question, card, (), 1.0) if card is not None else None
 
 
 def joined_answer(question: str, passages: PassageStore, call: CallContext) -> HomeAnswer | None:

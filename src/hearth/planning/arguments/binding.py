@@ -247,6 +247,7 @@ def bind(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec])
     _fill_writers(steps, filling, tools)
     _fill_unread(steps, filling, tools)
     _fill_beside_results(steps, filling, tools)
+    _fill_ends(steps, filling, tools)
     return _assembled(steps, filling)
 
 
@@ -264,6 +265,21 @@ def _fill_moments(steps: Sequence[LessonStep], filling: _Filling, tools: Mapping
                 filling.take(index, [place])
                 filling.views_taken.add((place, "datetime"))
                 break
+
+
+def _fill_ends(steps: Sequence[LessonStep], filling: _Filling, tools: Mapping[str, ToolSpec]) -> None:
+    """Give a look-up the end of the one time that is said: where it needs one ("am I free at 4"), and where that is the
+    rest of a day ("what's on friday after 3")."""
+    times = [token.slot for token in filling.unit.tokens if token.slot is not None and token.slot.kind == "time"]
+    for index, step in enumerate(steps):
+        if tools[step.tool].parameter("end") is None or tools[step.tool].effect != "none" or len(times) != 1:
+            continue
+        is_missing, start = (step.tool, "end") in filling.missing, filling.values.get((index, "start"))
+        is_rest = "after" in f"{times[0].cue} {times[0].text.lower()}".split() and not _is_moment(times[0])
+        is_rest = is_rest and (index, "end") not in filling.values
+        if (is_missing or is_rest) and start in times[0].views.values() and isinstance(times[0].views.get("end"), str):
+            filling.values[index, "end"] = cast(Argument, times[0].views["end"])
+            filling.missing = [one for one in filling.missing if one != (step.tool, "end")]
 
 
 def _is_moment(slot: Slot) -> bool:

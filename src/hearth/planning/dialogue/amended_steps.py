@@ -1,8 +1,8 @@
 """Amends a plan's steps by what its request says of them: one for each of several, the words told, what is added.
 
 "every Monday and Thursday" repeats on both days, "tell Ivy that she can come" writes "you can come" to Ivy, and a
-reminder or further recipients that were asked for beside a request (`language.discourse`) are added, and the reminders
-of days whose events are listed.
+reminder or further recipients that were asked for beside a request (`language.discourse`) are added, the reminders of
+days whose events are listed, and the events between free hours.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from itertools import pairwise
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan, renumbered
 from hearth.language.discourse.additions import Copied, Lead, Row, several_told, told_of
+from hearth.language.discourse.deeds_told import TellsToo, said_of_plan
 from hearth.language.discourse.relative_anchors import names_a_day
 from hearth.language.discourse.reported_speech import told_in, turned_to, unnamed_in
 from hearth.language.reading import Utterance
@@ -346,6 +347,42 @@ def with_lead(plan: Plan, lead: Lead, now: dt.datetime, tools: Mapping[str, Tool
         return None
 
 
+_PRONOUNS = frozenset({"her", "him", "she", "he", "them"})
+
+
+def with_her_named(plan: Plan, said: Utterance) -> Plan:
+    """Return the plan that looks up whom "her" is by name, where its request names one person: "cancel Lucy's
+    appointment and mail her that I'm ill"; the same where it names none, or several."""
+    named = {str(slot.views.get("text", slot.text)) for slot in said.slots if slot.kind == "person"}
+    if len(named) != 1:
+        return plan
+    (name,) = named
+    steps = tuple(
+        replace(step, arguments={**step.arguments, "name": name})
+        if step.tool == _FIND and str(step.arguments.get("name")).lower() in _PRONOUNS
+        else step
+        for step in plan.steps
+    )
+    return replace(plan, steps=steps) if steps != plan.steps else plan
+
+
+def with_told(plan: Plan, told: TellsToo, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Return the plan with a mail that tells somebody what it does; None where that is nothing to tell."""
+    said = said_of_plan(plan, told.rest, told.whom)
+    if said is None or plan.unserved or _FIND not in tools or _DRAFT not in tools:
+        return None
+    done, n = said[0], len(plan.steps)
+    steps = (
+        *plan.steps,
+        Step(_FIND, {"name": told.whom}, text=told.text),
+        Step(_DRAFT, {"to": [Ref(n, ("email",))], "text": said[1]}, after=(done,), text=told.text),
+    )
+    try:
+        return check_plan(replace(plan, steps=steps), tools)
+    except PlanError:
+        return None
+
+
 def to_those_told(said: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
     """Return the plan whose one new mail goes to all who are told, and to nobody who is told of; None where what was
     found does so."""
@@ -414,13 +451,14 @@ def with_copied(plan: Plan, copied: Copied, tools: Mapping[str, ToolSpec]) -> Pl
 
 
 _OF_EVENTS_ALONE = re.compile(
-    r"\b(?:events?|meetings?|appointments?|appts?|how\s+(?:many|much)|number\s+of|count)\b", re.IGNORECASE
+    r"\b(?:events?|meetings?|appointments?|appts?|how\s+(?:many|much)|number\s+of|count|who(?:['’]?s)?|why)\b",
+    re.IGNORECASE,
 )
 
 
 def reminders_of_days(plan: Plan, request: Request, tools: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
     """Return the steps that list what is due on the days whose events a plan lists; none where the request names events
-    or asks how many, or the plan looks for words or for hours, for more than a week, or does anything else."""
+    or asks how many, who or why, or the plan looks for words or hours, for more than a week, or does anything else."""
     if _REMINDERS not in tools or any(step.tool != _EVENTS for step in plan.steps):
         return ()
     if _OF_EVENTS_ALONE.search(request.text) is not None:
@@ -429,6 +467,31 @@ def reminders_of_days(plan: Plan, request: Request, tools: Mapping[str, ToolSpec
     if None in spans:
         return ()
     return tuple(Step(_REMINDERS, {**span}, text=step.text) for step, span in zip(plan.steps, spans) if span)
+
+
+_FREE = "find_free_time"
+_IF_FREE = re.compile(
+    r"\s*(?:(?:so|and|ok|okay|hey|hi|please|tell me if|check if|check whether)\b[\s,]*)*"
+    r"(?:am i|are we|do i have|do we have|have i|have we|is there|i am|i['’]?m)\b(?!.*\b(?:when|how)\b)",
+    re.IGNORECASE,
+)
+
+
+def events_between(plan: Plan, request: Request, tools: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
+    """Return the step that lists what lies in the hours of which a plan tells the free ones, where it is asked whether
+    they are free: "am I free on Wednesday evening" is told what is then, too; none for more than a day."""
+    free = plan.steps[0]
+    start, end = free.arguments.get("start"), free.arguments.get("end")
+    if [step.tool for step in plan.steps] != [_FREE] or _EVENTS not in tools or _IF_FREE.match(request.text) is None:
+        return ()
+    if not isinstance(start, str) or not isinstance(end, str):
+        return ()
+    first, last = dt.datetime.fromisoformat(start), dt.datetime.fromisoformat(end)
+    if last - first > dt.timedelta(hours=25):
+        return ()
+    if last - first <= dt.timedelta(minutes=1):  # "at 2": the hour from then is asked for
+        end = (first + dt.timedelta(hours=1)).isoformat()
+    return (Step(_EVENTS, {"start": start, "end": end}, text=free.text),)
 
 
 def _whole_days(step: Step, now: dt.datetime) -> Mapping[str, Argument] | None:

@@ -79,6 +79,8 @@ def either_asked(request: Utterance, found: Plan | Refusal, tools: Mapping[str, 
     """
     if isinstance(found, Refusal) or " or " not in request.text.lower():
         return None
+    if (person := _which_person(request, found, tools)) is not None:
+        return person
     pair = request.alternatives
     if pair is None:
         return None
@@ -88,6 +90,25 @@ def either_asked(request: Utterance, found: Plan | Refusal, tools: Mapping[str, 
             if not isinstance(value, list | Ref) and value in values:
                 reason = f"{pair[0].text} or {pair[1].text}? I need to know that to {_in_words(step.tool)}."
                 return Refusal("needs", reason, (f"{step.tool}.{name}",), planner=found.planner)
+    return None
+
+
+_WHOM = "find_contact"
+
+
+def _which_person(request: Utterance, found: Plan, tools: Mapping[str, ToolSpec]) -> Refusal | None:
+    """Return the question whom something is sent to, where the choice is left between several: "ask Joe or Martin"."""
+    row = request.people_left_open
+    if row is None:
+        return None
+    named = {name.casefold() for name in (*row.said, *row.names)}
+    for step in found.steps if tools.keys() >= {step.tool for step in found.steps} else ():
+        looked = [found.steps[ref.step] for ref in step.refs() if tools[step.tool].effect != "none"]
+        names = {str(one.arguments.get("name")).casefold() for one in looked if one.tool == _WHOM}
+        if names & named and names <= named:
+            either = f"{', '.join(row.said[:-1])} or {row.said[-1]}"
+            reason = f"{either}? I need to know that to {_in_words(step.tool)}."
+            return Refusal("needs", reason, (f"{_WHOM}.name",), planner=found.planner)
     return None
 
 

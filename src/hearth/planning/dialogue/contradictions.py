@@ -110,7 +110,7 @@ def without_contradictions(found: Plan | Refusal, utterance: Utterance, tools: T
     plan = found
     if not is_taught(plan):
         reason = _alarm_of_a_house({step.tool for step in plan.steps}, said)
-        for reason_of in (_part_of_a_card, _person_of_an_event, _time_of_others):
+        for reason_of in (_part_of_a_card, _person_of_an_event, _time_of_others, _at_instead_of_before):
             reason = reason or reason_of(plan, said)
         if reason:
             return Refusal("out_of_scope", reason)
@@ -193,6 +193,21 @@ def _alarm_of_a_house(used: Set[str], said: _Said) -> str:
     if not touches or not is_of_house_alarm(said.text):
         return ""
     return "I can't set a security alarm; the alarms I know are reminders, and I left those alone."
+
+
+_BEFOREHAND = re.compile(
+    r"\bremind\w*\b.*\b(?:the\s+(?:evening|night|morning|day|week)|(?:an?|half\s+an|\d+|one|two|three|ten|fifteen|thirty)\s+"
+    r"(?:minutes?|mins?|hours?|hrs?|days?|weeks?))\s+(?:before|b4|ahead|earlier|in\s+advance)\b",
+    re.IGNORECASE,
+)
+
+
+def _at_instead_of_before(plan: Plan, said: _Said) -> str:
+    """Refuse to remind of something when it takes place, or is over, where it is asked for before that."""
+    at = [step.arguments.get("at") for step in plan.steps if step.tool == "add_reminder"]
+    if not any(isinstance(one, Ref) for one in at) or _BEFOREHAND.search(said.text) is None:
+        return ""
+    return "I could not work out when that is, so I set no reminder: ask me when it is, then say when to remind you."
 
 
 def _time_of_others(plan: Plan, said: _Said) -> str:

@@ -13,6 +13,7 @@ Not covered: questions for advice or about the world ("how do I boil an egg", "w
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
@@ -35,7 +36,7 @@ from hearth.memory.facts.fact_rules import KIN_WORDS
 from hearth.memory.inquiry.asked_operations import LEAST_OWN
 from hearth.memory.inquiry.awaited_mails import asked_of_letters
 from hearth.memory.inquiry.date_answers import DateAsked, asked_of_dates, happens
-from hearth.memory.inquiry.reading.answer_reading import ON_A_CARD, asks_deed, asks_hours
+from hearth.memory.inquiry.reading.answer_reading import ON_A_CARD, asks_deed, asks_hours, deed_asked
 from hearth.memory.inquiry.reading.answer_subjects import asks_who
 from hearth.memory.inquiry.record_answers import Asked, asked_of_records
 from hearth.memory.inquiry.summaries import asked_for_summary
@@ -43,7 +44,7 @@ from hearth.memory.search.word_forms import key_of, key_set, keys_of
 from hearth.planning.dialogue.answer_steps import FIND, with_answer
 from hearth.planning.dialogue.contradictions import is_taught
 from hearth.planning.dialogue.outside_questions import FOOTAGE_TOOLS
-from hearth.types import Plan, Refusal, Step, StepResult, ToolSpec
+from hearth.types import Argument, Plan, Refusal, Step, StepResult, ToolSpec
 
 SEARCH, REMEMBER, STATE = "search_memory", "remember", "device_state"
 NAME = "memory"
@@ -185,6 +186,43 @@ def _is_of_another_time(request: Utterance, plan: Plan) -> bool:
     return any(slot.cue in ("after", "since") for slot in request.times)
 
 
+_EVENTS = "find_events"
+_NEXT = re.compile(r"\bnext\b(?!\s+(?:week|month|year|weekend|\d))", re.IGNORECASE)
+
+
+def events_then(request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Plan to look for the events of the time that a request says, where the next event of all would be told: "after
+    tomorrow, when am I seeing Margaret next". None where no time to come is said, or the plan was taught."""
+    if isinstance(found, Refusal) or len(found.steps) != 1 or _EVENTS not in tools:
+        return None
+    of = found.steps[0]
+    if of.tool == _EVENTS and "start" in of.arguments and "end" not in of.arguments and _NEXT.search(request.text):
+        return found  # the first of those from then on
+    if of.tool != "next_event":
+        return None
+    times = [slot for slot in request.times if "repeat" not in slot.views]
+    start = times[0].views.get("start") if len(times) == 1 else None
+    if is_taught(found) or not found.steps[0].arguments.get("query") or not isinstance(start, str):
+        return None
+    if _ANOTHER_TIME.search(request.text) is not None or dt.datetime.fromisoformat(start) <= request.now:
+        return None
+    end = times[0].views.get("end")
+    span: dict[str, Argument] = {"start": start, **({"end": end} if isinstance(end, str) else {})}
+    step = replace(found.steps[0], tool=_EVENTS, arguments={**found.steps[0].arguments, **span})
+    try:
+        return check_plan(replace(found, steps=(step,)), tools)
+    except PlanError:
+        return None
+
+
+def first_alone(plan: Plan, found: Sequence[object]) -> Plan:
+    """Return the look-up of events from a time on with the end of the first one as its own, as one is asked for."""
+    end = found[0].get("end") if found and isinstance(found[0], Mapping) else None
+    if "end" in plan.steps[0].arguments or not isinstance(end, str):
+        return plan
+    return replace(plan, steps=(replace(plan.steps[0], arguments={**plan.steps[0].arguments, "end": end}),))
+
+
 def _is_no_sum(request: Utterance, plan: Plan) -> bool:
     """Return whether a question without any number would be worked out: "how much is the excess on the insurance"."""
     if plan.unserved or [step.tool for step in plan.steps] != ["calculate"]:
@@ -275,6 +313,8 @@ def _serves_otherwise(operation: str, found: Plan | Refusal, tools: Mapping[str,
     if isinstance(found, Refusal):
         return _is_left_open(found)
     planned = {step.tool for step in found.steps}
+    if operation == "next_time" and any(step.tool == _EVENTS and "start" in step.arguments for step in found.steps):
+        return False  # "when is choir in January" is not when it is next
     is_one = len(found.steps) == 1 and not found.unserved and not is_taught(found)
     return is_one and only_reads(found, tools) and planned.isdisjoint({FIND, *_OWN_WAYS.get(operation, ())})
 
@@ -307,12 +347,24 @@ def _only_next(found: Plan) -> bool:
 
 def _has_lost(asked: Asked | DateAsked, found: Plan) -> bool:
     """Return whether a plan only counts days, and to another day than the one asked for, or where something else is to
-    be counted: "how long till my check" to any next event, "until the policy runs out" to an event of the policy, "how
-    many hours has Ana had since May" to May."""
+    be counted: "how long till my check" to any next event, "until the policy runs out" to an event of the policy,
+    "until Ana's birthday" to an event called Ana, "how many hours has Ana had since May" to May."""
     if "time_until" not in {step.tool for step in found.steps}:
         return False
-    is_any = any(step.tool == "next_event" and not step.arguments for step in found.steps)
-    return asked.operation == "column" or (asked.operation == "until" and (is_any or happens(asked.matter)))
+    if asked.operation != "until":
+        return asked.operation == "column"
+    sought = [step.arguments.get("query") for step in found.steps if step.tool == "next_event"]
+    return happens(asked.matter) or any(not isinstance(one, str) or _lacks_head(one, asked.matter) for one in sought)
+
+
+_BEHIND_A_HEAD = re.compile(r"\s(?:at|by|for|from|in|of|on|to|with|we|i|they|that|next|this)\b.*", re.IGNORECASE)
+
+
+def _lacks_head(query: str, matter: str) -> bool:
+    """Return whether a query has lost the word that says what is meant: "birthday" of "Ana's birthday"."""
+    words = _WORD.findall(_BEHIND_A_HEAD.sub("", matter).casefold())
+    heads = key_set(words[-1]) - _OF_WHEN if words else frozenset()
+    return not heads <= keys_of(query)
 
 
 def _found_by(request: Utterance, tools: Mapping[str, ToolSpec]) -> Plan | None:
@@ -416,6 +468,22 @@ _LISTS_ANY = re.compile(
 _LISTING = frozenset({"next_event", "find_events", "find_reminders"})
 
 
+def _said_in(asked: Collection[str], told: Collection[str]) -> frozenset[str]:
+    """Return the keys that a text says in any form: "cooking" is said by "I cook"."""
+    return frozenset(
+        key
+        for key in asked
+        if any(key == one or (min(len(key), len(one)) >= _LEAST_ALIKE and _begins(key, one)) for one in told)
+    )
+
+
+_LEAST_ALIKE = 4
+
+
+def _begins(one: str, other: str) -> bool:
+    return one.startswith(other) or other.startswith(one)
+
+
 @dataclass(frozen=True, slots=True)
 class Beyond:
     """A look-up that says less than was asked, and the plan that asks everything in its place."""
@@ -425,10 +493,12 @@ class Beyond:
     """Keys of the words of the question that tell anything."""
     open: frozenset[str]
     """Those of them that nothing found says."""
+    is_beside: bool = False
+    """What was found does not tell what is asked for: where a meeting is is not where to park for it."""
 
     def is_said_by(self, text: str) -> bool:
         """Return whether a text says words that the look-up leaves open, and more of the question than it."""
-        said = self.asked & keys_of(text)
+        said = _said_in(self.asked, keys_of(text))
         return bool(self.open & said) and len(said) > len(self.asked) - len(self.open)
 
 
@@ -449,15 +519,21 @@ def asked_beyond_listed(
         return None
     value = left[0].value
     found = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, Mapping)]
-    held = keys_of(" ".join(said for one in found for said in one.values() if isinstance(said, str)))
-    asked = {key for key in keys_of(question.text) - _OF_WHEN if not key[0].isdigit()}  # "the 8th" is said by any event
+    told = re.findall(r"\{(\w+)\}", tools[plan.steps[left[0].step].tool].answer)  # its notes are not told
+    held = keys_of(" ".join(str(one[name]) for one in found for name in told if isinstance(one.get(name), str)))
+    asked = frozenset(
+        k for k in keys_of(question.text) - _OF_WHEN if not k[0].isdigit()
+    )  # "the 8th" is said by any event
     is_any = isinstance(value, list) and (
         _LISTS_ANY.fullmatch(question.text.rstrip(" ?.!")) or not asks_what(question.text)
     )
-    if not found or not asked - held or is_any:
+    left_open = asked - _said_in(asked, held)
+    if not found or not left_open or is_any:
         return None
     again = _asked_instead(request, plan, left[0].step, tools)
-    return Beyond(again, frozenset(asked), frozenset(asked - held)) if again is not None else None
+    deed = deed_asked(question.text)
+    is_beside = bool(deed) and key_of(deed) in left_open
+    return Beyond(again, asked, left_open, is_beside) if again is not None else None
 
 
 _OF_WHEN = frozenset(
@@ -468,7 +544,7 @@ _OF_WHEN = frozenset(
             "coming come comes going go goes take takes place begin start starts there appointment meeting event thing "
             "today tomorrow week month year monday tuesday wednesday thursday friday saturday sunday january february "
             "march april may june july august september october november december morning afternoon evening night "
-            "exactly supposed due planned booked scheduled visit session class date fixed set"
+            "exactly supposed gonna due planned booked scheduled visit session class date fixed set"
         ),
     )
 )

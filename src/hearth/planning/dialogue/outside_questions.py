@@ -1,4 +1,5 @@
-"""Puts questions to what is outside the owner's things: the recordings of cameras, and a cloud that answers."""
+"""Puts questions to what is outside the owner's things: the recordings of cameras, the calendar that everybody has, and
+a cloud that answers."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from hearth.formats.plan_validation import check_plan
 from hearth.language.acts.questions import asked_of
 from hearth.language.reading import Utterance
 from hearth.language.text.tokens import Slot
-from hearth.types import Argument, Plan, Ref, Refusal, Request, Step, ToolSpec
+from hearth.types import OWNERS_WORD, Argument, Plan, Ref, Refusal, Request, Step, ToolSpec
 
 # ── Home video ──────────────────────────────────────────────────────────────────────────────────────────
 # Plans questions on home video by their form: a number for "how many", yes or no for "did anyone", times for "when".
@@ -268,6 +269,55 @@ _IDEAS = re.compile(
 )
 
 _CLAUSE = re.compile(r"[^.!?,;\n]+[.!?]*")
+
+
+# ── The calendar that everybody has ─────────────────────────────────────────────────────────────────────
+# Tells the day that a question names and asks for: "what's the date a week on Saturday", "what day is Good Friday".
+
+
+_DAYS_TO = "time_until"
+_OF_A_DAY = frozenset(("find_answer", "search_memory", "current_time", "next_event", "find_events"))
+"""Tools of plans in whose place the day itself may be told."""
+_ASKS_DAY_OF = _form(
+    r"\s*(?:(?:so|and|ok|okay|hey|hi|please|tell me|(?:can you )?tell me|do you know|remind me)\b[\s,]*)*"
+    r"(?:(?:what|which)(?:['’]?s)?(?: is| was)?(?: the)? (?:week ?day|day|date)(?: of the (?:week|month))?"
+    r"(?: (?:is|was|will|does|do|it|be|that|on|for|of|the|fall|falls|have|we|in))*"
+    r"|when(?:['’]?s| is| was| does| do| will)(?: (?:it|be|the))*)\s*"
+)
+_DAY_ASKED = _form(r"\s*(?:(?:be|is|fall|falls|on|it|this|then|again|(?:this|next) (?:year|yr)|please)\b\s*)*[?.!\s]*")
+
+
+def asked_of_clock(said: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Plan to tell the one day that a question names and asks for; None where it asks anything else, or what was found
+    was taught."""
+    if _DAYS_TO not in tools:
+        return None
+    if isinstance(found, Refusal):
+        if found.kind != "out_of_scope" or found.planner == OWNERS_WORD:
+            return None
+    elif not {step.tool for step in found.steps} <= _OF_A_DAY or any(":" in id for id in found.rests_on):
+        return None
+    days = [slot for slot in said.times if "date" in slot.views and _is_a_day(slot)]
+    if len(days) != 1 or days[0].is_timed or "repeat" in days[0].views:
+        return None
+    before, after = said.text[: days[0].cue_start], said.text[days[0].end :]
+    if _ASKS_DAY_OF.fullmatch(before) is None or _DAY_ASKED.fullmatch(after) is None:
+        return None
+    step = Step(_DAYS_TO, {"date": str(days[0].views["date"])}, text=said.text)
+    try:
+        return check_plan(Plan((step,), confidence=_TOLD_BY_CLOCK, planner=found.planner), tools)
+    except PlanError:
+        return None
+
+
+_TOLD_BY_CLOCK = 0.9
+
+
+def _is_a_day(slot: Slot) -> bool:
+    start, end = (slot.views.get(name) for name in ("start", "end"))
+    if not isinstance(start, str) or not isinstance(end, str):
+        return True
+    return dt.datetime.fromisoformat(end) - dt.datetime.fromisoformat(start) <= dt.timedelta(hours=25)
 
 
 def asked_of_cloud(request: Request, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:

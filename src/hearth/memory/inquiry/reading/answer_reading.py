@@ -156,6 +156,17 @@ _DEED = re.compile(
     re.IGNORECASE,
 )
 """Asks what somebody does, likes or chose: no mere date answers that."""
+_DEED_DONE = re.compile(
+    r"\s*(?:and |so |ok |but )?(?:where|what|which \w+|how) (?:do|does|should|shall|can|could|must|will|would|am|are)"
+    r" (?:i|we|you|they|people|everyone|everybody) (?:(?:have|need|supposed|meant|allowed|going) to |gonna )?"
+    r"(?P<deed>[^\W\d_]{3,})\b",
+    re.IGNORECASE,
+)
+_TO_BE_THERE = key_set(
+    "go going be being meet meeting have having need see seeing attend come coming get getting turn head arrive do "
+    "doing know find call mean want like think say spend pay owe eat"
+)
+"""Deeds that the record of an event tells of by its place and its time, or that are asked of other things."""
 _NAMING = frozenset({"contact", "event", "reminder"})
 """Kinds of records that say what each of their values is; prose says it in other words."""
 _WHOLE_DATE = re.compile(
@@ -273,6 +284,13 @@ def asks_deed(question: str) -> bool:
     return _DEED.match(question) is not None
 
 
+def deed_asked(question: str) -> str:
+    """Return the deed for which a question wants a place or a thing: "park" of "where do I park for the meeting"; empty
+    where it only asks for the thing itself, as "where do I go for the meeting" does."""
+    found = _DEED_DONE.match(question)
+    return "" if found is None or key_of(found["deed"].casefold()) in _TO_BE_THERE else found["deed"].casefold()
+
+
 def asks_hours(question: str) -> bool:
     """Return whether a question asks for the hours at which something is open: "till when is the library open"."""
     return _ASKS_HOURS.match(question) is not None
@@ -367,6 +385,8 @@ def _is_surely_yes(question: str, passage: Passage, start: int, p_yes: float, re
 
 def _left_without_noun(chance: float, question: str, passage: Passage) -> float:
     """Return what is left of the probability of an answer where a passage names nothing like what is asked for."""
+    if passage.kind == "event" and (deed := deed_asked(question)) and key_of(deed) not in keys_of(passage.read):
+        chance = min(chance, DOUBTED)  # where it takes place is not where to park for it
     if not lacks_noun(question, passage.read):
         return chance
     if passage.kind in _NAMING:

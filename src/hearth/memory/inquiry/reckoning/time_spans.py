@@ -66,7 +66,7 @@ _SINCE = tuple(
 )
 _LEFT = re.compile(
     r"\W*(?:.*?\b)?(?:(?:(?:have|has|is|do|got|left|still|there) )+(?:left |got |to go |still )*(?:for|before|to)"
-    r"|(?:until|till?)) (?P<second>.+)",
+    r"|(?:until|till?|\Ato)) (?P<second>.+)",
     re.I,
 )
 _IS_UNTIL = re.compile(r"\b(?:until|till?)\b", re.I)
