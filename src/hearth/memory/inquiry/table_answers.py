@@ -21,7 +21,7 @@ from hearth.memory.inquiry.table_programs import Grid, Program, Told, head_texts
 from hearth.memory.passages.passage_store import Passage, PassageStore
 from hearth.memory.passages.text_tables import lists_in, tables_in
 from hearth.protocols import Encoder, HomeAnswer, ValueKind
-from hearth.tools.memory import N_SHOWN
+from hearth.tools.memory import DOUBTED, N_SHOWN
 
 N_TABLES = 3
 """Most tables that are looked at for a question, the likeliest first."""
@@ -78,6 +78,8 @@ def table_answer(question: str, read: Sequence[Passage], passages: PassageStore,
         return None
     chance, best, passage = max(found, key=lambda one: one[0])
     program, grid = best.told.program, best.grid
+    if grid.titled.isdisjoint(words_of(question)):
+        chance = min(chance, DOUBTED)  # another table may be meant
     value, kind = _told(program, grid)
     is_reckoned = program.operation in _RECKONED
     rows = program.chosen.rows if is_reckoned or program.operation in ("list", "yesno") else _rows_of(program, grid)
