@@ -3,6 +3,6 @@
 In: an utterance, the episodes before it. Out: a fuller request, the records that it points at, what is said beside it.
 Here: `plain_request` (corrections, remarks, tags, "louder", "the list"), `coreference` (after the last request) with
 `question_answers` (after a question back), `relative_anchors` ("an hour before the dentist"), `additions` (reminders
-and copies said with something else), `reported_speech` ("tell her that she can come").
+and copies said with something else), `reported_speech` ("tell her that she can come"), `deeds_told` ("let her know").
 Not here: which tool is meant, and what becomes of a plan (`planning`); what may be read unasked (`guard`).
 """
