@@ -20,8 +20,8 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.models.encoder import minilm
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder, TokenVectors
+from hearth.models import sentence_encoder
+from hearth.models.sentence_encoder import MiniLMEncoder, TokenVectors
 
 _KEY_BYTES = 16
 _RECORD = np.dtype([("key", f"V{_KEY_BYTES}"), ("vector", np.float32, (MiniLMEncoder.dim,))])
@@ -137,7 +137,7 @@ def remembering(folder: Path) -> Iterator[None]:
 
     def open_(cls: type[MiniLMEncoder], cache_dir: Path | None = None, *, n_threads: int = 0) -> MiniLMEncoder:
         # With one thread, the calling one: workers share the cores, and a forked process has no other threads.
-        weights = minilm.model_dir()
+        weights = sentence_encoder.model_dir()
         if weights not in opened:
             opened[weights] = _open(cls, cache_dir, n_threads=1)
         return opened[weights]

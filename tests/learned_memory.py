@@ -15,15 +15,15 @@ from typing import Any
 from unittest import mock
 
 from hearth import agent
-from hearth.planning.adaptation import macro_phrases
-from hearth.planning.arguments import context_counts
+from hearth.planning import owner_macros
+from hearth.planning.arguments import span_boundaries
 from hearth.planning.arguments.alignment import Lesson
 from hearth.planning.retrieval import episodic_index
-from hearth.planning.retrieval.similarity import Likeness
+from hearth.planning.retrieval.episodic_index import Likeness
 from hearth.protocols import Encoder
 from hearth.types import Demonstration
 
-_explained, _general, _others = episodic_index._explained, context_counts._General, macro_phrases.Others
+_explained, _general, _others = episodic_index._explained, span_boundaries._General, owner_macros.Others
 _MANY = 100
 """Fewer demonstrations than that are a test's own."""
 
@@ -77,9 +77,9 @@ def remembering() -> Iterator[None]:
         return heard(tuple(texts)) if len(texts) >= _MANY else _others(texts)
 
     with (
-        mock.patch.object(macro_phrases, "Others", hear),
+        mock.patch.object(owner_macros, "Others", hear),
         mock.patch.object(agent, "shipped_demonstrations", functools.cache(agent.shipped_demonstrations)),
-        mock.patch.object(context_counts, "_General", count),
+        mock.patch.object(span_boundaries, "_General", count),
         mock.patch.multiple(
             episodic_index,
             _explained=explain,

@@ -6,11 +6,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hearth.planning.ranking.examples import Taught
-from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.ranker_options import StudentOptions
-from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, summed
+from hearth.planning.ranking.features import ReadingOptions, Taught
+from hearth.planning.ranking.ranker import Student, StudentOptions
+from hearth.planning.ranking.sufficient_statistics import Statistics, summed
 from hearth.testing import HashEncoder
 from hearth.types import Demonstration
 from tests.small_world import TOOLS, lessons

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from hearth.learning.learned_state import Offer, State
+from hearth.learning.versions.learned_state import Offer, State
 from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.ranker_options import StudentOptions
+from hearth.planning.ranking.ranker import StudentOptions
 from hearth.planning.retrieval import taught_sequences
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.testing import FIXED_NOW, HashEncoder

@@ -37,7 +37,7 @@ from typing import Any, NoReturn
 
 from hearth import agent, patterns
 from hearth.errors import MissingExtraError
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
 from hearth.storage.database import Store

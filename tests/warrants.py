@@ -6,9 +6,9 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import TypeVar
 
-from hearth.guard.capability.record_extraction import Owner
-from hearth.guard.capability.warrant import KnownTools, Warrant
-from hearth.guard.flow.labels import Value, result_labels
+from hearth.guard.labels import Value, result_labels
+from hearth.guard.policy.request_words import Owner
+from hearth.guard.policy.warrant import KnownTools, Warrant
 from hearth.types import OWNER, FieldOrigin, Parameter, Plain, Plan, Request, Ruling, ToolSpec
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)

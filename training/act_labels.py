@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hearth.formats.plan_validation import renumbered
+from hearth.formats.plans import renumbered
 from hearth.language.reading import Utterance
-from hearth.language.text.tokens import listed
+from hearth.language.tokens import listed
 from hearth.planning.arguments.alignment import ANY_TIME, Lesson, Said, Slotted, explain, flat, named_in, tokens_of
 from hearth.types import Context, Demonstration
 

@@ -32,11 +32,11 @@ from pathlib import Path
 import numpy as np
 
 from hearth.errors import MissingExtraError
-from hearth.memory.passages.passage_cutting import passages_of
-from hearth.memory.passages.text_tables import with_heads
-from hearth.memory.search.terms import telling_words
-from hearth.models.encoder.lora_encoder import WIDTH, load_weights, packed, unpacked
-from hearth.models.encoder.minilm import shared_tokenizer
+from hearth.memory.search.collecting import with_heads
+from hearth.memory.search.passage_store import passages_of
+from hearth.memory.search.search_words import telling_words
+from hearth.models.lora_encoder import WIDTH, load_weights, packed, unpacked
+from hearth.models.sentence_encoder import shared_tokenizer
 from hearth.models.span_extractor import ABSENT, HEADS, NO, SPAN, YES, Form, Layout, Pieces, Question
 from hearth_bench.suites.reading.home_pieces import HomePiece, PieceQuestion, read_pieces
 from hearth_bench.suites.reading.question_file import SPLIT_SEED, DocumentQuestion, is_held, read_questions

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from hearth.agent import shipped_demonstrations
 from hearth.language.reading import Utterance
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.alignment import ANY_TIME, Said, Slotted, explain, flat, named_in, tokens_of
-from hearth.planning.retrieval.asides import LIKELY, features_of
+from hearth.planning.retrieval.recall_planner import LIKELY, features_of
 from hearth.types import Context, Demonstration
 
 _OUT = Path(__file__).parents[1] / "src" / "hearth" / "data" / "asides.json"

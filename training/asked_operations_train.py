@@ -22,12 +22,12 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from hearth.agent import shipped_demonstrations
-from hearth.memory.inquiry.asked_operations import (
-    FILE,
+from hearth.memory.answers.home_answers import (
     LEAST_OWN,
     LEAST_TAKEN,
     N_CELLS,
     OPERATIONS,
+    OPERATIONS_FILE,
     STRETCHES,
     Floats,
     cells_of,
@@ -36,7 +36,7 @@ from hearth.memory.inquiry.asked_operations import (
     stretch_of,
     words_of,
 )
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth_bench.data.request_corpus import is_held_out, read_real_requests
 from hearth_bench.suites.reading.home_pieces import read_documents, read_pieces
 from training.logistic import chances_of, descended
@@ -46,7 +46,7 @@ HOMES = Path(__file__).with_name("home_passages.jsonl")
 QUESTIONS = Path(__file__).with_name("asked_operations.jsonl")
 UNSEEN = Path(__file__).parents[1] / "packages/hearth-bench/hearth_bench/measure/data/unseen_asked_operations.jsonl"
 """Questions of an author of whom nothing is learnt, only counted."""
-_OUT = Path(__file__).parents[1] / "src" / "hearth" / "data" / FILE
+_OUT = Path(__file__).parents[1] / "src" / "hearth" / "data" / OPERATIONS_FILE
 _N_FOLDS = 5
 _N_OWN, _N_NOT_OWN = 5_000, 9_000
 _KINDS = ("none", "tool", "chat")

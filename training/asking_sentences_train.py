@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.memory.inquiry.asking_sentences import features
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.inquiry.asking_mails import sentence_features
+from hearth.models.sentence_encoder import MiniLMEncoder
 
 OUT = Path(__file__).parents[1] / "src" / "hearth" / "data" / "asking_sentences.json"
 SPLIT_SEED = "asks-1"
@@ -34,7 +34,7 @@ def main() -> None:
     rows = [json.loads(line) for line in raw.splitlines() if line.strip()]
     texts = [row["text"] for row in rows]
     encoder = MiniLMEncoder.open()
-    looked = features(texts, np.vstack([encoder.encode(texts[k : k + 64]) for k in range(0, len(texts), 64)]))
+    looked = sentence_features(texts, np.vstack([encoder.encode(texts[k : k + 64]) for k in range(0, len(texts), 64)]))
     asks = np.array([float(row["asks"]) for row in rows])
     side = np.array([_share(text) for text in texts])
     held, tuned, fitted = side < 0.2, (side >= 0.2) & (side < 0.36), side >= 0.36

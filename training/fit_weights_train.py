@@ -16,11 +16,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.formats.plan_json import read_jsonl, read_tools
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.formats.plans import read_jsonl, read_tools
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.models.span_extractor import SpanReader
-from hearth.planning.arguments.schema_filler import ADAPTER_FILE, fit_signs
-from hearth.planning.arguments.slot_questions import Likeness, form, match_text
+from hearth.planning.arguments.schema_filler import ADAPTER_FILE, Likeness, fit_signs, form, match_text
 from hearth_bench.data.datasets import read_plans
 from hearth_bench.measure.planning.nested_split import offered_folds
 

@@ -23,8 +23,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hearth.demo.demo_home import build_demo_home
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.injection_classifier import Detector
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth_bench.data.injection_texts import (
     RememberingEncoder,
     inserted,

@@ -27,7 +27,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.injection_classifier import (
     MAX_PIECES,
     N_SIGNS,
@@ -39,6 +38,7 @@ from hearth.models.injection_classifier import (
     pieces,
     signs,
 )
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.protocols import Encoder
 from hearth_bench.data.injection_texts import (
     RememberingEncoder,

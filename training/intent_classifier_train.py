@@ -26,9 +26,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hearth.agent import shipped_demonstrations
-from hearth.models.encoder.lora_encoder import N_LAYERS, WIDTH, Array, load_weights, packed, unpacked
-from hearth.models.encoder.minilm import shared_tokenizer, within
 from hearth.models.intent_classifier import MARKS, MAX_TOKENS, IntentClassifier
+from hearth.models.lora_encoder import N_LAYERS, WIDTH, Array, load_weights, packed, unpacked
+from hearth.models.sentence_encoder import shared_tokenizer, within
 from hearth.types import Demonstration
 from hearth_bench.data.request_corpus import RealRequest
 from training.act_labels import UNKNOWN, LabelledActs, joined, labelled, one_act

@@ -1,6 +1,6 @@
 """Run the shipped sentence encoder in torch, in half precision and frozen, with a trainable low-rank change (LoRA).
 
-The output of `adapter` is the input of `models.encoder.lora_encoder`: the run-time graph is the same mathematics in 8
+The output of `adapter` is the input of `models.lora_encoder`: the run-time graph is the same mathematics in 8
 bits. Extra `train`.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from hearth.errors import MissingExtraError
-from hearth.models.encoder.lora_encoder import MATRICES, N_LAYERS, WIDTH, Array
+from hearth.models.lora_encoder import MATRICES, N_LAYERS, WIDTH, Array
 
 try:
     import torch
@@ -33,7 +33,7 @@ class LowRankEncoder(nn.Module):  # type: ignore[misc, unused-ignore]
         precision: torch.dtype = torch.bfloat16,
         layers: range = range(N_LAYERS),
     ) -> None:
-        """Make the encoder from the weights of `models.encoder.lora_encoder.load_weights`.
+        """Make the encoder from the weights of `models.lora_encoder.load_weights`.
 
         Args:
             precision: Of products; a processor without half-precision arithmetic is ten times as fast in `float32`.
@@ -86,7 +86,7 @@ class LowRankEncoder(nn.Module):  # type: ignore[misc, unused-ignore]
         return x.float()
 
     def adapter(self) -> dict[str, Array]:
-        """Return the change, as `models.encoder.lora_encoder.AdaptedEncoder.open` takes it."""
+        """Return the change, as `models.lora_encoder.AdaptedEncoder.open` takes it."""
         found = {k.replace("|", "."): v.detach().numpy() for k, v in self.low.items()}
         return found | {"=" + k.replace("|", "."): v.detach().numpy() for k, v in self.plain.items()}
 

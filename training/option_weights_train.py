@@ -38,14 +38,14 @@ from numpy.typing import NDArray
 
 from hearth.agent import shipped_demonstrations
 from hearth.language.reading import Utterance
-from hearth.language.text.request_sketch import drawn_cosines
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.language.request_sketch import drawn_cosines
 from hearth.models.intent_classifier import IntentClassifier, MarkedToken
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.alignment import explain
-from hearth.planning.ranking.heads.tool_heads import NOTHING, PROBE, HeadPrior
 from hearth.planning.retrieval.plan_assembly import Option
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.planning.retrieval.voting import ALIKE, READINGS, OptionOdds, shipped_odds
+from hearth.planning.tool_heads import NOTHING, PROBE, HeadPrior
 from hearth.registry import load_tools
 from hearth.types import Context, Demonstration, Plan, ToolSpec
 from hearth_bench.data.request_corpus import RealRequest, is_held_out

@@ -25,11 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.errors import MissingExtraError
-from hearth.memory.passages.passage_cutting import passages_of
-from hearth.memory.passages.passage_store import WINDOW_CHARACTERS
-from hearth.models.encoder.lora_encoder import Array, load_weights, packed
-from hearth.models.encoder.question_encoder import FILE, question_ids
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.search.passage_store import WINDOW_CHARACTERS, passages_of
+from hearth.models.lora_encoder import QUESTION_ENCODER_FILE, Array, load_weights, packed, question_ids
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth_bench.suites.reading.home_pieces import HomePiece, read_pieces
 from training.low_rank_encoder import LowRankEncoder
 
@@ -206,7 +204,7 @@ def figures(places: Ints) -> dict[str, float]:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    options.add_argument("--out", type=Path, default=FILE)
+    options.add_argument("--out", type=Path, default=QUESTION_ENCODER_FILE)
     out = options.parse_args().out
     encoder = MiniLMEncoder.open(n_threads=1)
     model = train(corpus_of(read_pieces(HOMES, held=False), encoder))

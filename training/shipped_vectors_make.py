@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from hearth.agent import shipped_demonstrations
-from hearth.models.encoder.sentence_encoder import SHIPPED, MiniLMEncoder, ShippedVectors
-from hearth.planning.arguments import shipped_lessons
+from hearth.models.sentence_encoder import SHIPPED, MiniLMEncoder, ShippedVectors
+from hearth.planning.arguments import alignment
 from hearth.planning.arguments.alignment import explain
 
 _FOLDER = Path(__file__).parents[1] / "src" / "hearth" / "data"
@@ -27,8 +27,8 @@ def main() -> None:
     vectors = np.vstack([encoder.encode([text]) for text in texts])
     made = ShippedVectors.of(texts, vectors)
     np.save(_FOLDER / SHIPPED, made.rows)
-    (_FOLDER / shipped_lessons.FILE).write_bytes(shipped_lessons.packed(demonstrations))
-    for path in (_FOLDER / SHIPPED, _FOLDER / shipped_lessons.FILE):
+    (_FOLDER / alignment.LESSONS_FILE).write_bytes(alignment.packed_lessons(demonstrations))
+    for path in (_FOLDER / SHIPPED, _FOLDER / alignment.LESSONS_FILE):
         print(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB")
 
 

@@ -18,11 +18,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from hearth.formats.plan_json import decode_argument, read_jsonl
-from hearth.formats.plan_validation import canonical
+from hearth.formats.plans import canonical, decode_argument, read_jsonl
 from hearth.language.values.slots import find_slots
 from hearth.models.span_extractor import ABSENT, GIVEN, NO, OPTION, SPAN, YES, Form
-from hearth.planning.arguments.slot_questions import (
+from hearth.planning.arguments.schema_filler import (
     Field,
     choices_of,
     fields_of,

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from hearth.formats.plan_json import read_jsonl, read_tools
+from hearth.formats.plans import read_jsonl, read_tools
 from hearth.models.span_extractor import NO, YES
 from hearth.planning.arguments.schema_filler import ADAPTER_FILE, Filler
 from hearth.types import Context, Step, ToolSpec

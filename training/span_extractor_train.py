@@ -26,10 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.errors import MissingExtraError
-from hearth.formats.plan_json import read_jsonl, read_tools
-from hearth.models.encoder.lora_encoder import WIDTH, Array, load_weights, packed, unpacked
-from hearth.models.encoder.minilm import shared_tokenizer
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.formats.plans import read_jsonl, read_tools
+from hearth.models.lora_encoder import WIDTH, Array, load_weights, packed, unpacked
+from hearth.models.sentence_encoder import MiniLMEncoder, shared_tokenizer
 from hearth.models.span_extractor import (
     GIVEN,
     HEADS,
@@ -40,8 +39,7 @@ from hearth.models.span_extractor import (
     Layout,
     Pieces,
 )
-from hearth.planning.arguments.schema_filler import ADAPTER_FILE
-from hearth.planning.arguments.slot_questions import Likeness, match_text
+from hearth.planning.arguments.schema_filler import ADAPTER_FILE, Likeness, match_text
 from hearth.registry import load_tools
 from hearth.types import ToolSpec
 from hearth_bench.measure.planning.nested_split import nested_split, offered_folds

@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 
 from hearth.agent import shipped_demonstrations
 from hearth.errors import MissingExtraError
-from hearth.formats.plan_validation import canonical
+from hearth.formats.plans import canonical
 from hearth.language.reading import Utterance
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.alignment import ANY_TIME, LessonStep, Said, Token, explain, named_in, tokens_of
 from hearth.planning.arguments.binding import TEXT_TYPES
 from hearth.planning.arguments.span_boundaries import N_BUCKETS, REACH, shape_of, vectors_of

@@ -43,8 +43,8 @@ from hearth.memory.inquiry.table_programs import (
     number_of,
     weighed,
 )
-from hearth.memory.passages.text_tables import lists_in, tables_in
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.search.collecting import lists_in, tables_in
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth_bench.suites.reading.question_file import is_held, read_questions
 from training.tool_heads_train import data_folder
 

@@ -28,13 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.agent import shipped_demonstrations
-from hearth.formats.plan_json import read_demonstrations
-from hearth.language.text.request_sketch import drawn_cosines, request_features
+from hearth.formats.plans import read_demonstrations
+from hearth.language.request_sketch import drawn_cosines, request_features
 from hearth.language.values.slots import find_slots
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.alignment import explain, form_of, tokens_of
-from hearth.planning.ranking.heads.tool_heads import CLASSIFIER_SHARE, LOGITS, NOTHING, PROBE, TALK, HeadPrior
 from hearth.planning.retrieval.episodic_index import leaves_of
+from hearth.planning.tool_heads import CLASSIFIER_SHARE, LOGITS, NOTHING, PROBE, TALK, HeadPrior
 from hearth.types import Context, Demonstration
 from hearth_bench.data.request_corpus import RealRequest, is_held_out, read_real_requests
 from hearth_bench.data.typing_slips import with_slips

@@ -23,9 +23,9 @@ from pathlib import Path
 
 from hearth.agent import shipped_demonstrations
 from hearth.language.temporal.time_words import MONTHS, WEEKDAYS
-from hearth.language.text.spelling import one_slip_from, two_slips_price
-from hearth.language.text.tokens import UNIT_WORDS
-from hearth.models.encoder.minilm import model_dir
+from hearth.language.thesaurus import one_slip_from, two_slips_price
+from hearth.language.tokens import UNIT_WORDS
+from hearth.models.sentence_encoder import model_dir
 from hearth_bench.data.request_corpus import is_held_out, read_real_requests
 
 _SOURCES = (

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hearth.config import Settings
-from hearth.formats.plan_json import plan_to_json, tool_to_json
+from hearth.formats.plans import plan_to_json, tool_to_json
 from hearth.guard.deidentify.names import gathered
 from hearth.types import Context, Plain, Plan
 from hearth_bench.data.q2a_homes import World, read_world

@@ -23,24 +23,27 @@ from typing import cast
 from hearth import config
 from hearth.config import Settings
 from hearth.errors import CancelledError, ConfigError, HearthError, NotFound, PlannerError, RegistryError, ToolError
-from hearth.execution.answer import compose, reword
-from hearth.execution.executor import MAX_RESUMES, Executor
+from hearth.execution.executor import (
+    LEAST_GROUNDED,
+    MAX_RESUMES,
+    NOT_NAMED,
+    NOTHING,
+    WHOLE,
+    Executor,
+    ReadAhead,
+    groundedness,
+    look_up,
+)
 from hearth.execution.repair import Repairer
-from hearth.execution.speculation import LEAST_GROUNDED, NOT_NAMED, NOTHING, WHOLE, ReadAhead, groundedness, look_up
-from hearth.formats.plan_json import read_demonstrations
-from hearth.formats.plan_validation import check_plan, only_reads
-from hearth.guard.capability.record_extraction import Owner
-from hearth.guard.capability.unsaid import with_unsaid
-from hearth.guard.capability.warrant import KnownTools, Warrant
-from hearth.guard.decision import Occasion, Rights
+from hearth.execution.results import compose, reword
+from hearth.formats.plans import check_plan, only_reads, read_demonstrations
+from hearth.guard.decision import Occasion, Records, Rights
 from hearth.guard.egress.gateway import Egress
-from hearth.guard.flow.injection import InjectionReader, said_by_model
-from hearth.guard.guard_state import Records
+from hearth.guard.injection import InjectionReader, said_by_model
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.policy import Policy
-from hearth.language.acts.admissibility import MAX_CHARACTERS, beyond_tools, why_unreadable, without_manner
-from hearth.language.acts.questions import states_in_a_clause
-from hearth.language.discourse.additions import copied_in, lead_of
+from hearth.guard.policy.request_words import Owner
+from hearth.guard.policy.rules import Policy
+from hearth.guard.policy.warrant import KnownTools, Warrant, with_unsaid
 from hearth.language.discourse.coreference import (
     Reading,
     done_to_record,
@@ -51,28 +54,38 @@ from hearth.language.discourse.coreference import (
 )
 from hearth.language.discourse.deeds_told import tells_too
 from hearth.language.discourse.plain_request import on_its_list, plainly
-from hearth.language.discourse.relative_anchors import named_anchor
-from hearth.language.reading import Utterance, read
-from hearth.language.text.spelling import Spelling
-from hearth.language.text.word_match import NO_SUCH_WORD
-from hearth.memory.answers.answer_spans import WordReader
+from hearth.language.discourse.relative_anchors import copied_in, lead_of, named_anchor
+from hearth.language.reading import (
+    MAX_CHARACTERS,
+    Utterance,
+    beyond_tools,
+    read,
+    states_in_a_clause,
+    why_unreadable,
+    without_manner,
+)
+from hearth.language.thesaurus import Spelling
+from hearth.language.tokens import NO_SUCH_WORD
+from hearth.memory.answers.home_answers import HomeAnswers
+from hearth.memory.answers.question_answering import WordReader
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
-from hearth.memory.facts.fact_extraction import ASKED, Told, facts_in, known_from, learn_from
-from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.inquiry.home_answers import HomeAnswers
-from hearth.memory.inquiry.people_meant import card_meant, cards_of
-from hearth.memory.inquiry.reading.answer_reading import AnswerReader, asks_yes_or_no
-from hearth.memory.maintenance import retention_of, tend_a_little
-from hearth.memory.passages.passage_store import EMBED_BATCH
-from hearth.memory.search.terms import telling_words
-from hearth.memory.search.time_mentions import times_named
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.fact_extraction import ASKED, Told, facts_in, known_from, learn_from
+from hearth.memory.facts import FactStore
+from hearth.memory.forgetting import retention_of, tend_a_little
+from hearth.memory.inquiry.answer_reading import AnswerReader, asks_yes_or_no
+from hearth.memory.inquiry.answer_telling import card_meant, cards_of
+from hearth.memory.search.passage_store import EMBED_BATCH
+from hearth.memory.search.search_words import telling_words, times_named
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.permissions import make_private
-from hearth.planning.arguments import shipped_lessons
+from hearth.planning.arguments import alignment
 from hearth.planning.deferral import Cascade, Draft, cascade_of
-from hearth.planning.dialogue.amended_steps import (
+from hearth.planning.dialogue.amendments import (
+    either_asked,
     events_between,
+    nearest_rhythm,
+    refused_deed,
     reminders_of_days,
     said_directly,
     to_those_told,
@@ -83,21 +96,23 @@ from hearth.planning.dialogue.amended_steps import (
     with_each_time,
     with_her_named,
     with_lead,
+    with_state_asked,
     with_told,
+    without_contradictions,
     without_told_filters,
 )
-from hearth.planning.dialogue.answer_steps import FIND, with_answer
-from hearth.planning.dialogue.clarification import either_asked, nearest_rhythm
-from hearth.planning.dialogue.contradictions import refused_deed, with_state_asked, without_contradictions
-from hearth.planning.dialogue.dated_reminders import (
+from hearth.planning.dialogue.answer_steps import (
+    FIND,
     DatedThing,
     dated_thing,
     day_in,
     loses_words,
     when_asked,
+    with_answer,
     with_date,
 )
-from hearth.planning.dialogue.memory_fallback import (
+from hearth.planning.dialogue.fallbacks import (
+    ASK_CLOUD,
     Beyond,
     Grounds,
     asked_beyond_card,
@@ -105,37 +120,36 @@ from hearth.planning.dialogue.memory_fallback import (
     asked_beyond_list,
     asked_beyond_listed,
     asked_elsewhere,
+    asked_of_clock,
+    asked_of_cloud,
+    asked_of_footage,
     asked_of_memory,
     events_then,
     first_alone,
-    is_misplaced,
-    names_no_field,
-    told_to_memory,
-)
-from hearth.planning.dialogue.other_readings import (
     is_entitled,
+    is_misplaced,
     is_of_found_things,
     left_open,
     may_restore,
     named_share,
+    names_no_field,
     other_queries,
     says_only_a_name,
     takes_away,
     ticked_on_list,
     ticked_thing,
+    told_to_memory,
     with_named_file,
     with_named_note,
     with_said_title,
 )
-from hearth.planning.dialogue.outside_questions import ASK_CLOUD, asked_of_clock, asked_of_cloud, asked_of_footage
 from hearth.planning.retrieval.recall_planner import RecallPlanner, as_typed
 from hearth.protocols import Approver, CallContext, Encoder, Footage, LanguageModel, Planner, Tool
 from hearth.registry import ENTITIES, FOOTAGE, Part, Tools, blamed, load_parts, load_tools, second_footage
 from hearth.storage.database import HomeLock, Store
 from hearth.storage.fault_log import note_fault
-from hearth.storage.open_home import Home
 from hearth.storage.trace import CallRecord, Trace, UnfinishedEpisode
-from hearth.storage.workspace import Folder
+from hearth.storage.workspace import Folder, Home
 from hearth.tools import abilities
 from hearth.tools.memory import LEAST_SURE
 from hearth.tools.notes import list_names, lists_with
@@ -921,7 +935,7 @@ class Agent:
         for start in range(0, len(shipped), LEARN_BATCH):
             self.recall.add(shipped[start : start + LEARN_BATCH])
             yield from range(start + 1, min(start + LEARN_BATCH, len(shipped)) + 1)
-        shipped_lessons.release()
+        alignment.release_lessons()
         with self.store.transaction() as cursor:
             cursor.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('shipped', ?)", (_shipped_hash(),))
 
@@ -1157,7 +1171,7 @@ def _planners(home: Home, egress: Egress, encoder: Encoder) -> Planners:
     model = _language_model(home, egress)
     language: Planner | None = None
     if model is not None:
-        from hearth.planning.llm.line_planner import planner_of  # as in `_language_model`
+        from hearth.planning.llm import planner_of  # as in `_language_model`
 
         assert home.settings.models.language is not None
         language = planner_of(model, encoder, home.settings.models.language.samples)
@@ -1210,7 +1224,7 @@ def _cloud_answers(home: Home) -> tuple[Tool, ...]:
     """The tool that asks the cloud this home joined, where the owner lets it answer."""
     if not home.settings.edge.answers:
         return ()
-    from hearth.edge.answers.ask_cloud import answering_tool  # as above
+    from hearth.edge.ask_cloud import answering_tool  # as above
 
     found = answering_tool(home)
     return () if found is None else (found,)
@@ -1220,7 +1234,7 @@ def _foreign_tools(home: Home) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
     """The accepted tools of other programs, where the owner named some, and what was left out."""
     if not home.settings.mcp.servers:
         return (), ()
-    from hearth.tools.foreign.mcp_tools import foreign_tools  # as above
+    from hearth.tools.foreign import foreign_tools  # as above
 
     return foreign_tools(home.path, home.settings, home.environ)
 

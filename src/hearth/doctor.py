@@ -12,22 +12,22 @@ from functools import partial
 from pathlib import Path
 
 from hearth.config import OrderedRule, cache_folder, read_settings
-from hearth.config.folders import has_key
+from hearth.config.setting_tables import has_key
 from hearth.edge import enrolment
 from hearth.errors import HearthError, HomeBusyError, StoreCorruptError
 from hearth.guard.egress.ledger import Ledger
 from hearth.guard.egress.speculative_reads import ShutEgress
-from hearth.guard.flow.labels import item_type
-from hearth.guard.policy.policy import Policy
+from hearth.guard.labels import item_type
+from hearth.guard.policy.rules import Policy
 from hearth.guard.referents import Referents
-from hearth.language.text.word_match import fold
+from hearth.language.tokens import fold
+from hearth.memory.answers.home_answers import things_text
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
-from hearth.memory.facts.fact_store import FactStore
+from hearth.memory.facts import FactStore
 from hearth.memory.forgetting import open_holders
-from hearth.memory.inquiry.home_answers import things_text
-from hearth.memory.passages.passage_store import PassageStore
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.search.passage_store import PassageStore
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.permissions import is_disk_encrypted, openings
 from hearth.protocols import CallContext
 from hearth.registry import (
@@ -43,11 +43,10 @@ from hearth.registry import (
     second_footage,
     version_of,
 )
-from hearth.storage.connections import refuse_plain
-from hearth.storage.database import HomeLock, Store, lock_holder
+from hearth.storage.database import HomeLock, Store, lock_holder, refuse_plain
 from hearth.storage.workspace import Folder, Sandbox
-from hearth.tools.pim.calendar_events import Events
-from hearth.tools.pim.cards import read_cards
+from hearth.tools.pim.calendar import Events
+from hearth.tools.pim.contacts import read_cards
 from hearth.types import ToolSpec
 
 MIN_FREE_BYTES = 200_000_000

@@ -13,7 +13,7 @@ A message says what happened (with the value), what was expected or known, and w
     * HomeBusyError          another agent runs on this home
     * RegistryError          a tool or part cannot be registered
     * RequestError           the request cannot be read (empty, binary, too long)
-    * PlanError              a plan is not runnable; one subclass per fault, see `formats.plan_validation`
+    * PlanError              a plan is not runnable; one subclass per fault, see `formats.plans`
         * UnknownTool, UnknownArgument, MissingArgument, WrongType, NotInEnum, Cycle, BadReference, EmptyPlan,
           PlanTooLong
     * PlannerError           a planner could not answer (model unreachable, output unusable)

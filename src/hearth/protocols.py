@@ -50,7 +50,7 @@ class Planner(Protocol):
         """Plan `request` with `tools`.
 
         Returns:
-            A plan that has passed `formats.plan_validation`, or a refusal with its reason.
+            A plan that has passed `formats.plans`, or a refusal with its reason.
         Raises:
             PlannerError: The planner itself failed (model unreachable, output unusable after repair).
         """

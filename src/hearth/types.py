@@ -94,7 +94,7 @@ TRUSTED_SOURCES = frozenset({"owner", "device", "contacts"})
 """Sources that only the owner writes. Any other, including unknown names, may be a stranger's."""
 UNTRUSTED_SOURCES = frozenset({"message", "web", "file", "sensor", "teacher", "model", "memory", "injection"})
 """Sources that a stranger can write. Memory is one: what was remembered may have been a stranger's words. `injection`
-marks a suspicion rather than a place: a text that reads like an instruction (`guard.flow.injection`)."""
+marks a suspicion rather than a place: a text that reads like an instruction (`guard.injection`)."""
 OWNER = Label(frozenset({"owner"}), frozenset())
 PUBLIC = Label()
 
@@ -399,7 +399,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A DAG of steps. A plan is data: it is checked by `formats.plan_validation` and ruled on by the guard before it
+    """A DAG of steps. A plan is data: it is checked by `formats.plans` and ruled on by the guard before it
     runs.
     """
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from hearth.guard.egress.ledger import Draft, Ledger
-from hearth.guard.flow.provenance import Origin, Provenance
+from hearth.guard.labels import Origin, Provenance
 from hearth.learning import unlearning
-from hearth.learning.learned_state import State
 from hearth.learning.unlearning import Sought, find, forget
+from hearth.learning.versions.learned_state import State
 from hearth.memory.event_memory import EventMemory
-from hearth.memory.facts.fact_store import FactStore, NewFact
+from hearth.memory.facts import FactStore, NewFact
 from hearth.protocols import Held, Wanted
 from hearth.storage import fault_log
 from hearth.storage.database import FIRST_LOOK, Store

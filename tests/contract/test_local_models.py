@@ -17,10 +17,9 @@ pytest.importorskip("llguidance", reason="needs the extra hf: pip install 'heart
 
 from hearth.agent import shipped_demonstrations
 from hearth.errors import ConfigError, PlannerError
-from hearth.formats.plan_validation import check_plan
-from hearth.models.llm.huggingface import HuggingFaceModel
-from hearth.planning.llm.json_planner import LanguagePlanner
-from hearth.planning.llm.line_planner import plan_grammar, plan_line, plan_messages
+from hearth.formats.plans import check_plan
+from hearth.models.llm.local_models import HuggingFaceModel
+from hearth.planning.llm import LanguagePlanner, plan_grammar, plan_line, plan_messages
 from hearth.protocols import GrammarModel
 from hearth.registry import load_tools
 from hearth.types import Context, Parameter, Plan, Request, ToolSpec
@@ -57,7 +56,7 @@ def model(request: pytest.FixtureRequest, folder: Path, tmp_path_factory: pytest
         return
     pytest.importorskip("llama_cpp", reason="needs the extra gguf: pip install 'hearth-agent[gguf]'")
     pytest.importorskip("gguf", reason="makes the model file of this test: pip install gguf")
-    from hearth.models.llm.llamacpp import LlamaCppModel
+    from hearth.models.llm.local_models import LlamaCppModel
 
     opened = LlamaCppModel.open(make_gguf(folder, tmp_path_factory.mktemp("gguf") / "tiny.gguf"), max_tokens=200)
     yield opened
@@ -110,7 +109,7 @@ def test_words_of_a_message_never_become_control_tokens(model: Any) -> None:
     harmless = [{"role": "user", "content": "hello< /s>< plan> /send_mail"}]
     assert model.complete(hostile, SCHEMA) == model.complete(harmless, SCHEMA)
     if isinstance(model, HuggingFaceModel):
-        from hearth.models.llm.huggingface import prompt_tokens
+        from hearth.models.llm.local_models import prompt_tokens
 
         tokens = prompt_tokens(model.tokenizer, hostile)
         assert tokens.count(model.tokenizer.eos_token_id) == 0
@@ -149,7 +148,7 @@ def test_what_a_model_answers_is_checked_afterwards(model: Any, now: Any) -> Non
 def test_llama_cpp_writes_what_transformers_writes(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("llama_cpp", reason="needs the extra gguf: pip install 'hearth-agent[gguf]'")
     pytest.importorskip("gguf", reason="makes the model file of this test: pip install gguf")
-    from hearth.models.llm.llamacpp import LlamaCppModel
+    from hearth.models.llm.local_models import LlamaCppModel
 
     first, second = HuggingFaceModel.open(folder), LlamaCppModel.open(make_gguf(folder, tmp_path / "tiny.gguf"))
     grammar = plan_grammar(TOOLS)
@@ -243,7 +242,7 @@ def test_damaged_weights_are_said(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("content", "words"), [(None, "cannot read the model"), (b"PK\x03\x04zip", "no GGUF file")])
 def test_no_gguf_file_is_said(tmp_path: Path, content: bytes | None, words: str) -> None:
-    from hearth.models.llm.llamacpp import LlamaCppModel
+    from hearth.models.llm.local_models import LlamaCppModel
 
     path = tmp_path / "model.gguf"
     if content is not None:
@@ -254,7 +253,7 @@ def test_no_gguf_file_is_said(tmp_path: Path, content: bytes | None, words: str)
 
 def test_a_damaged_gguf_file_is_said(tmp_path: Path) -> None:
     pytest.importorskip("llama_cpp", reason="needs the extra gguf: pip install 'hearth-agent[gguf]'")
-    from hearth.models.llm.llamacpp import LlamaCppModel
+    from hearth.models.llm.local_models import LlamaCppModel
 
     path = tmp_path / "model.gguf"
     path.write_bytes(b"GGUF\x03\x00\x00\x00" + b"\x07" * 64)

@@ -22,7 +22,7 @@ from hearth.types import OWNER, PUBLIC, Label
 ROOT = Path(__file__).parents[2]
 DOOR = MaskingDoor(Masker(names=OwnerNames([OwnName("Mia Berger", "person"), OwnName("Mia", "person")])))
 SENDERS = {
-    "src/hearth/edge/answers/ask_cloud.py",
+    "src/hearth/edge/ask_cloud.py",
     "src/hearth/edge/cloud_teacher.py",
     "src/hearth/edge/outbox.py",
     "src/hearth/guard/egress/masking_door.py",

@@ -28,10 +28,10 @@ from hearth.agent import MAX_REPAIR_ROUNDS, UNDO_KEPT, Agent, make_home, shipped
 from hearth.config import McpServer, Settings
 from hearth.config.settings_edit import editable
 from hearth.errors import HomeBusyError, RequestError, ToolError
-from hearth.execution.reference_resolution import MAX_NAMED
+from hearth.execution.results import MAX_NAMED
 from hearth.guard.policy.question import YesApprover
-from hearth.language.acts.admissibility import MAX_CHARACTERS, why_unreadable
 from hearth.language.discourse.coreference import WITHIN
+from hearth.language.reading import MAX_CHARACTERS, why_unreadable
 from hearth.planning.deferral import Cascade
 from hearth.protocols import Tool
 from hearth.registry import load_tools
@@ -39,7 +39,7 @@ from hearth.serve.pages.memory_pages import _sought
 from hearth.storage.database import Store
 from hearth.storage.workspace import Folder
 from hearth.testing import ClosedEgress, HashEncoder, ScriptedPlanner
-from hearth.tools.foreign.mcp_connection import Connection
+from hearth.tools.foreign import Connection
 from hearth.types import Plan, Step
 from tests import ROOT
 from tests.security.test_field_labels import Home, card, mail
@@ -234,7 +234,9 @@ def ringing(text: str, request: pytest.FixtureRequest) -> None:
     assert by_itself == [("edge", "sync"), ("memory", "tend"), ("learn", "--fast")]  # nothing there rings
     rings = [path.stem for path in (ROOT / "src").rglob("*.py") if "Ringing(" in path.read_text()]
     assert rings == ["house"]
-    notifiers = re.findall(r"^class (\w*Notifier)\b", (ROOT / "src/hearth/serve/ringing.py").read_text(), re.M)
+    notifiers = re.findall(
+        r"^class (\w*Notifier)\b", (ROOT / "src/hearth/serve/background/ringing.py").read_text(), re.M
+    )
     assert notifiers == ["Notifier", "DesktopNotifier"]
 
 

@@ -16,7 +16,7 @@ pytest.importorskip("peft", reason="needs the extra hf: pip install 'hearth-agen
 pytest.importorskip("llguidance", reason="needs the extra hf: pip install 'hearth-agent[hf]'")
 
 from hearth import cli
-from hearth.learning.llm.adapter_versions import pack
+from hearth.learning.finetune.adapters import pack
 from tests.story import with_few_demonstrations
 from tests.tiny_models import make_llama
 

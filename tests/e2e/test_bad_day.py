@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hearth import cli
-from hearth.demo.request_files import MAX_LINE_BYTES, read_requests
+from hearth.demo.day import MAX_LINE_BYTES, read_requests
 from hearth.storage.migrations import MIGRATIONS
 from tests.story import Hearth
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hearth import cli
-from hearth.cli.serve.asking import HELP, AskingUp, answer_aside, is_aside
+from hearth.cli.asking import HELP, AskingUp, answer_aside, is_aside
 from hearth.formats import terminal_text
 from hearth.serve.programs.home_link import HomeLink
 from tests.served_home import ASKS, READS, Served, made, served

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from hearth.learning.drafting import solved
-from hearth.learning.learned_state import Offer, State
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.learning.versions.drafting import solved
+from hearth.learning.versions.learned_state import Offer, State
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.registry import load_tools
 from hearth.storage.database import Store
 from tests.integration.test_teacher_endpoint import Server

@@ -24,13 +24,13 @@ from hearth.demo.day import (
     SCENES_OF_THE_DAY,
     TWENTY,
     Day,
+    FileRequest,
     Said,
     add_props,
     holding,
     missed,
 )
 from hearth.demo.demo_home import build_demo_home
-from hearth.demo.request_files import FileRequest
 from hearth.guard.egress.ledger import Ledger
 from hearth.guard.policy.question import RefusingApprover
 from hearth.registry import Part, Parts

@@ -18,10 +18,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from hearth.agent import Agent
+from hearth.demo.day import FileRequest, run_one
 from hearth.demo.demo_home import build_demo_home
-from hearth.demo.request_files import FileRequest, run_one
 from hearth.guard.policy.question import RefusingApprover
-from hearth.serve.history_view import write_report
+from hearth.serve.history import write_report
 from hearth.types import Episode
 
 NOW = dt.datetime(2026, 11, 20, 10, 5, tzinfo=ZoneInfo("Europe/Berlin"))

@@ -21,7 +21,7 @@ SCRIPT = """
     from hearth.edge.cloud_link import Link
     from hearth.edge.outbox import Outbox
     from hearth.edge.outbox import Sender
-    from hearth.edge.share_policy import Sharer
+    from hearth.edge.outbox import Sharer
     from hearth.errors import LinkError, StoreError, StoreFullError
     from hearth.guard.egress.gateway import Egress
     from hearth.guard.deidentify.masker import Masker

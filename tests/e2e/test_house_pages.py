@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from hearth.agent import Agent
-from hearth.memory.facts.fact_store import ME, NewFact
+from hearth.memory.facts import ME, NewFact
 from hearth.protocols import Recording, Sighting
 from hearth.testing import ScriptedFootage
 from hearth.types import Answer, Episode, Plan, Request, Ruling, Step, StepResult

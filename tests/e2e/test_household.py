@@ -20,14 +20,13 @@ import pytest
 
 from hearth import cli
 from hearth.errors import ConfigError, DeniedError, NotFound, RequestError
-from hearth.memory.facts.fact_store import NewFact
-from hearth.serve import house
+from hearth.memory.facts import NewFact
+from hearth.serve import house, members, served
 from hearth.serve.desk import Caller
 from hearth.serve.door import KEYS_FILE, Keys
-from hearth.serve.household import members, served
-from hearth.serve.household.members import CHALLENGE_S, MEMBERS_FILE, Members, Passkey, Passkeys, Sessions
-from hearth.serve.household.served import Household
+from hearth.serve.members import CHALLENGE_S, MEMBERS_FILE, Members, Passkey, Passkeys, Sessions
 from hearth.serve.pages.page import PAGES
+from hearth.serve.served import Household
 from hearth.testing import HashEncoder
 from tests.e2e.test_page_quality import THEMES, violations
 from tests.served_home import ASKS, READS, made, scripted, until
@@ -424,7 +423,7 @@ def test_a_challenge_is_answered_once_soon_and_for_whom_it_was(known: Members) -
 
 
 def front_64(text: str) -> str:
-    from hearth.serve.phones.pushing import text64
+    from hearth.serve.phone_server import text64
 
     return text64(text.encode())
 

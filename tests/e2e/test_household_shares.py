@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from hearth.serve import served
 from hearth.serve.desk import Caller
-from hearth.serve.household import served, shared_things
-from hearth.serve.household.members import MEMBERS_FILE, Members
-from hearth.serve.household.served import Household
+from hearth.serve.members import MEMBERS_FILE, Members
+from hearth.serve.served import Household
 from hearth.testing import HashEncoder
 from hearth.types import Plan, Step
 from tests.assistant_server import TOKEN, AssistantServer, running_assistant
@@ -54,7 +54,7 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    monkeypatch.setattr(shared_things, "TICK_S", 0.05)
+    monkeypatch.setattr(served, "TICK_S", 0.05)
     monkeypatch.setenv("ASSISTANT", TOKEN)
     with running_assistant() as assistant:
         port = assistant.port

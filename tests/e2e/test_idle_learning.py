@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from hearth.errors import CancelledError, HearthError, PlannerError
-from hearth.learning.versions.lineage import Lineage
-from hearth.serve.background import idle_learning
-from hearth.serve.background.idle_learning import BETWEEN_S, IdleLearning
+from hearth.learning.versions.learned_state import Lineage
+from hearth.serve.background import background_sync
+from hearth.serve.background.background_sync import BETWEEN_S, IdleLearning
 from hearth.serve.background.learning_process import Learnt, learn_aside, learnt
 from hearth.serve.desk import Caller
 from hearth.storage.database import Store
@@ -89,7 +89,7 @@ def test_a_fault_is_said_on_the_page_and_ends_nothing(up: Served, monkeypatch: p
     def broken(*_: object) -> None:
         raise PlannerError("the teacher <b>is away</b>")
 
-    monkeypatch.setattr(idle_learning, "learn_aside", broken)
+    monkeypatch.setattr(background_sync, "learn_aside", broken)
     learning = idle(up)
     assert learning.look(0.0)
     assert (learning.states[0].is_fault, learning.states[0].says) == (True, "the teacher <b>is away</b>")

@@ -25,11 +25,10 @@ import pytest
 
 from hearth.execution.executor import Executor
 from hearth.formats.tool_signature import tool
-from hearth.guard.decision import Occasion
-from hearth.guard.guard_state import Records
+from hearth.guard.decision import Occasion, Records
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.policy import Policy
 from hearth.guard.policy.question import RefusingApprover, YesApprover
+from hearth.guard.policy.rules import Policy
 from hearth.protocols import Approver, CallContext
 from hearth.storage.database import Store
 from hearth.storage.trace import StartedStep, Trace

@@ -12,9 +12,9 @@ import pytest
 
 from hearth import cli
 from hearth.agent import make_home
-from hearth.formats.plan_json import plan_to_json, tool_to_json
-from hearth.learning.learned_state import State
-from hearth.planning.ranking import ranker, ranker_options
+from hearth.formats.plans import plan_to_json, tool_to_json
+from hearth.learning.versions.learned_state import State
+from hearth.planning.ranking import ranker
 from hearth.storage.database import Store
 from hearth.storage.trace import Trace
 from hearth.types import Answer, Demonstration, Episode, Plan, Request, Ruling, Step, StepResult
@@ -57,7 +57,7 @@ class Line:
 @pytest.fixture
 def hearth(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Line:
     """With an encoder that counts words and few features, so that learning takes no time."""
-    options = ranker_options.StudentOptions
+    options = ranker.StudentOptions
     for module in ("memory.forget_command", "learning.learn_commands"):  # the one that takes it from the other first
         monkeypatch.setattr(f"hearth.cli.{module}.open_encoder", lambda: ENCODER)
     monkeypatch.setattr(ranker, "StudentOptions", lambda **given: options(**given) if given else OPTIONS)

@@ -15,12 +15,10 @@ from pathlib import Path
 import pytest
 
 from hearth.memory.event_memory import EventMemory, NewEvent
-from hearth.memory.facts.fact_store import FactStore, NewFact
-from hearth.memory.maintenance import tend_a_little
-from hearth.memory.retention import Keeper, Retention
+from hearth.memory.facts import FactStore, NewFact
+from hearth.memory.forgetting import Keeper, Retention, tend_a_little
 from hearth.memory.search.memory_index import EventIndex, packed
-from hearth.memory.transfer.import_sources import Source
-from hearth.memory.transfer.importers import Report, imported
+from hearth.memory.transfer.importers import Report, Source, imported
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, HashEncoder
 
@@ -111,9 +109,9 @@ def check(home: Path, said: list[str]) -> None:
 
 
 def _digest(key: str) -> bytes:
-    from hearth.memory.retention import digest_of
+    from hearth.memory.forgetting import digest_of_id
 
-    return digest_of(key)
+    return digest_of_id(key)
 
 
 @pytest.mark.slow

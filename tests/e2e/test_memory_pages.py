@@ -15,8 +15,8 @@ import pytest
 from hearth.agent import Agent
 from hearth.errors import RequestError
 from hearth.learning.unlearning import Sought
-from hearth.learning.versions.lineage import Version
-from hearth.memory.facts.fact_store import NewFact
+from hearth.learning.versions.learned_state import Version
+from hearth.memory.facts import NewFact
 from hearth.serve.desk import Caller
 from hearth.serve.pages import memory_pages
 from hearth.serve.pages.memory_pages import curve_of

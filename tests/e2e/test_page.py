@@ -22,14 +22,13 @@ import pytest
 import uvicorn
 
 from hearth.serve import desk as desk_module
-from hearth.serve import door, house
+from hearth.serve import door, house, phone_server
 from hearth.serve.background.background_sync import Letter
 from hearth.serve.desk import Caller
 from hearth.serve.door import KEYS_FILE, Keys
 from hearth.serve.house import House
 from hearth.serve.pages import page as pages
 from hearth.serve.pages import page_parts
-from hearth.serve.phones import phone_server
 from hearth.storage.database import Store
 from hearth.testing import make_call
 from hearth.types import Episode

@@ -17,8 +17,8 @@ import httpx
 import pytest
 
 from hearth.agent import Agent
-from hearth.formats.plan_json import plan_to_json
-from hearth.memory.facts.fact_store import NewFact
+from hearth.formats.plans import plan_to_json
+from hearth.memory.facts import NewFact
 from hearth.protocols import Recording, Sighting
 from hearth.serve.desk import Caller
 from hearth.serve.pages import page_parts

@@ -18,10 +18,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from hearth import cli
+from hearth.serve import phone_server
 from hearth.serve.desk import Caller
-from hearth.serve.pages.phone_pages import PHONE_COOKIE
-from hearth.serve.phones import phone_server
-from hearth.serve.phones.pushing import Note, text64
+from hearth.serve.pages.house_pages import PHONE_COOKIE
+from hearth.serve.phone_server import Note, text64
 from tests.served_home import ASKS, Served, made, served, until
 
 

@@ -12,7 +12,7 @@ import pytest
 from hearth.agent import Agent
 from hearth.protocols import Remembering
 from hearth.registry import Part, Parts
-from hearth.serve.background import watchers
+from hearth.serve.background import background_sync
 from hearth.types import Label
 from tests.served_home import made, served, until
 
@@ -37,7 +37,7 @@ def silent(home: Path, environ: Mapping[str, str], memory: Remembering, stop: th
 
 def test_what_is_sensed_is_found_by_the_next_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = [Part(one.__name__, one, "tests") for one in (gauge, broken, silent)]
-    monkeypatch.setattr(watchers, "load_parts", lambda _: Parts(tuple(parts), ("old: cannot be loaded",)))
+    monkeypatch.setattr(background_sync, "load_parts", lambda _: Parts(tuple(parts), ("old: cannot be loaded",)))
 
     def found(agent: Agent) -> bool | None:
         return bool(agent.memory.search("water")) or None
@@ -45,7 +45,7 @@ def test_what_is_sensed_is_found_by_the_next_question(tmp_path: Path, monkeypatc
     with served(made(tmp_path / "home")) as up:
         assert up.desk.use(lambda agent: agent.memory.search("boiler")).result(20) == ()  # memory was read before
         assert until(lambda: up.desk.use(found).result(20))
-        with watchers.running(up.house.home, {}, up.desk, lambda: dt.datetime.now(dt.UTC)) as running:
+        with background_sync.watching(up.house.home, {}, up.desk, lambda: dt.datetime.now(dt.UTC)) as running:
             states = until(lambda: {one.name: one for one in running.states} if len(running.states) == 3 else None)
             assert (states["Gauge"].says, states["Gauge"].is_fault) == ("listened to", False)
             assert "ValueError" in states["Broken"].says

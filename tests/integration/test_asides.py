@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.planning.retrieval.asides import is_aside
+from hearth.models.sentence_encoder import MiniLMEncoder
+from hearth.planning.retrieval.recall_planner import is_aside
 
 
 @pytest.fixture(scope="module")

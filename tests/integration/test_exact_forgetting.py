@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hearth.learning.learned_state import Offer, State
 from hearth.learning.unlearning import Sought, find, forget
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.learning.versions.learned_state import Offer, State
+from hearth.models.sentence_encoder import MiniLMEncoder
 from tests.small_world import TOOLS, lessons, shown
 
 pytestmark = pytest.mark.usefixtures("real_encoder")

@@ -21,16 +21,22 @@ from hearth import cli
 from hearth.agent import Agent
 from hearth.config import McpServer, parse_settings, read_settings
 from hearth.errors import CancelledError, ToolError
-from hearth.guard.flow.labels import Value
+from hearth.guard.labels import Value
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.policy import Policy
 from hearth.guard.policy.question import RefusingApprover
+from hearth.guard.policy.rules import Policy
 from hearth.protocols import Approver, Tool
 from hearth.testing import ClosedEgress, FixedApprover, HashEncoder, make_call
-from hearth.tools.foreign.accepted_tools import FILE, OfferedTool, accept, accepted
-from hearth.tools.foreign.json_schemas import MAX_DESCRIPTION_CHARACTERS
-from hearth.tools.foreign.mcp_connection import Connection
-from hearth.tools.foreign.mcp_tools import ForeignTool, foreign_tools
+from hearth.tools.foreign import (
+    ACCEPTED_FILE,
+    MAX_DESCRIPTION_CHARACTERS,
+    Connection,
+    ForeignTool,
+    OfferedTool,
+    accept,
+    accepted,
+    foreign_tools,
+)
 from hearth.types import OWNER, Plan, Step
 from tests import ROOT
 from tests.served_home import made, scripted, until
@@ -354,7 +360,7 @@ def test_what_cannot_be_used_is_left_out_and_named(home: Path) -> None:
     assert [tool.spec.name for tool in found] == ["shop__sell_it"]
     assert len(faults) == 5
     assert "hearth mcp accept bank" in faults[-1]
-    (home / FILE).write_text("{")
+    (home / ACCEPTED_FILE).write_text("{")
     found, faults = foreign_tools(home, read_settings(home / "hearth.toml"), {})
     assert found == ()
     assert "hearth mcp accept" in faults[0]

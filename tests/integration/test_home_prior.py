@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from hearth.learning.drafting import take_prior
-from hearth.learning.learned_state import Offer, State
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.planning.ranking.heads.tool_heads import Said, read_prior
+from hearth.learning.versions.drafting import take_prior
+from hearth.learning.versions.learned_state import Offer, State
+from hearth.models.sentence_encoder import MiniLMEncoder
+from hearth.planning.ranking import sufficient_statistics
 from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.statistics import prior_file
-from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
+from hearth.planning.ranking.sufficient_statistics import Statistics
 from hearth.planning.retrieval.recall_planner import RecallPlanner
+from hearth.planning.tool_heads import Said, read_prior
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Demonstration, Parameter, Plan, Request, Step, ToolSpec
@@ -85,6 +85,6 @@ def test_heads_that_are_gone_are_joined_again_when_the_home_next_learns(tmp_path
 
 
 def test_sums_of_fewer_features_are_not_joined(others: Statistics) -> None:
-    from hearth.planning.ranking.ranker_options import PROFILES
+    from hearth.planning.ranking.ranker import PROFILES
 
-    assert prior_file.joined(others.seen_by(PROFILES["small"].reading), MiniLMEncoder.open()) is None
+    assert sufficient_statistics.prior_joined(others.seen_by(PROFILES["small"].reading), MiniLMEncoder.open()) is None

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth.errors import ConfigError
-from hearth.models.encoder.lora_encoder import MATRICES, WIDTH, packed, unpacked
-from hearth.models.encoder.minilm import shared_tokenizer
+from hearth.models.lora_encoder import MATRICES, WIDTH, packed, unpacked
 from hearth.models.ner import (
     AFTER_LINE,
     GLUED,
@@ -28,6 +27,7 @@ from hearth.models.ner import (
     tokens_of,
     windows,
 )
+from hearth.models.sentence_encoder import shared_tokenizer
 from tests.work import grows_in_step
 
 

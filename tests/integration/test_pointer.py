@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hearth.errors import StoreCorruptError
-from hearth.models.encoder import minilm
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.models.encoder.transformer_layers import N_LAYERS, WIDTH, Shape, quantised, thinned, upper_weights
+from hearth.models import sentence_encoder
 from hearth.models.pointer import (
     MODEL_FILE,
     RECORD_FILE,
@@ -32,10 +30,12 @@ from hearth.models.pointer import (
     read_record,
 )
 from hearth.models.pointer_graph import pointer_graph, read_weights
+from hearth.models.sentence_encoder import MiniLMEncoder
+from hearth.models.transformer_layers import N_LAYERS, WIDTH, Shape, quantised, thinned, upper_weights
 from hearth.types import ToolSpec
 
 SHAPE = Shape(width=32, n_blocks=1, rank=4)
-PUBLISHED, _ = minilm.map_weights(minilm.model_dir() / "model.safetensors")
+PUBLISHED, _ = sentence_encoder.map_weights(sentence_encoder.model_dir() / "model.safetensors")
 TOOLS = {
     name: ToolSpec(name, text)
     for name, text in {

@@ -17,8 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hearth.errors import StatisticsError, StoreCorruptError, StoreError, StoreFullError, StoreVersionError
-from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.ranker_file import FILE_NAME
+from hearth.planning.ranking.ranker import FILE_NAME, Student
 from hearth.protocols import Proposal
 from hearth.testing import HashEncoder
 from hearth.types import Demonstration, Plan, Step

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hearth.formats.plan_json import read_demonstrations
+from hearth.formats.plans import read_demonstrations
 from hearth.language.reading import read
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.retrieval.plan_assembly import Part
 from hearth.planning.retrieval.recall_planner import RecallPlanner, as_typed, is_shaky, words_of
 from hearth.registry import load_tools

@@ -20,7 +20,7 @@ import pytest
 from hearth.errors import ConfigError, EgressError, PlannerError
 from hearth.guard.egress.gateway import MAX_COUNTED_TOKENS, Egress
 from hearth.models.llm.openai_endpoint import MAX_REPLY_BYTES, Endpoint, Patience, RemoteModel
-from hearth.planning.llm.json_planner import LanguagePlanner
+from hearth.planning.llm import LanguagePlanner
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Parameter, Plan, Request, ToolSpec

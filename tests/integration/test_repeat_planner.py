@@ -12,8 +12,8 @@ import pytest
 from hearth.agent import shipped_demonstrations
 from hearth.language.reading import Utterance
 from hearth.learning.demonstration_store import Entry, keep
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.planning.adaptation.repeat_planner import said_again
+from hearth.models.sentence_encoder import MiniLMEncoder
+from hearth.planning.repeat_planner import said_again
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
 from hearth.storage.database import Store

@@ -11,7 +11,7 @@ import pytest
 from hearth.agent import Agent, make_home
 from hearth.guard.policy.question import YesApprover
 from hearth.learning.corrections import correct
-from hearth.learning.learned_state import Offer, State
+from hearth.learning.versions.learned_state import Offer, State
 from hearth.testing import FIXED_NOW
 from hearth.types import Plan
 

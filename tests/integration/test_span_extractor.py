@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from hearth.errors import ConfigError
-from hearth.models.encoder.lora_encoder import MATRICES, WIDTH, AdaptedEncoder, Array, packed, unpacked
-from hearth.models.encoder.minilm import shared_tokenizer
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.lora_encoder import MATRICES, WIDTH, AdaptedEncoder, Array, packed, unpacked
+from hearth.models.sentence_encoder import MiniLMEncoder, shared_tokenizer
 from hearth.models.span_extractor import (
     FORM_TOKENS,
     GIVEN,

@@ -14,8 +14,8 @@ import pytest
 
 from hearth.errors import ConfigError, NotFound, ToolError
 from hearth.guard.egress.gateway import Egress
-from hearth.guard.flow.labels import label_of
-from hearth.memory.passages.collecting import passages_in
+from hearth.guard.labels import label_of
+from hearth.memory.search.collecting import passages_in
 from hearth.protocols import CallContext
 from hearth.storage.database import Store
 from hearth.storage.workspace import Folder

@@ -13,7 +13,7 @@ from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names import OwnerNames, OwnName
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.egress.masking_door import MaskedModel, MaskingDoor
-from hearth.learning.teacher import Budget, EndpointTeacher, Limits
+from hearth.learning.corrections import Budget, EndpointTeacher, Limits
 from hearth.models.llm.openai_endpoint import Endpoint, Patience, RemoteModel
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, check_teacher

@@ -15,8 +15,8 @@ from hearth.errors import ToolError, TransientToolError
 from hearth.execution.executor import Executor, Pauses
 from hearth.formats.tool_signature import tool
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.policy import Policy
 from hearth.guard.policy.question import YesApprover
+from hearth.guard.policy.rules import Policy
 from hearth.protocols import CallContext
 from hearth.storage.database import Store
 from hearth.storage.trace import Trace

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hearth.formats.plan_validation import faults
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.formats.plans import faults
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.models.span_extractor import SpanReader
-from hearth.planning.arguments.schema_filler import Filler
-from hearth.planning.arguments.slot_questions import Likeness
+from hearth.planning.arguments.schema_filler import Filler, Likeness
 from hearth.types import Argument, Context, Parameter, Plan, Ref, Step, ToolSpec
 from tests.integration.test_span_extractor import random_adapter
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hearth.memory.facts.fact_extraction import Told, facts_in, learn_from
-from hearth.memory.facts.fact_store import ME, FactStore
+from hearth.memory.fact_extraction import Told, facts_in, learn_from
+from hearth.memory.facts import ME, FactStore
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import UNTRUSTED_SOURCES, Label

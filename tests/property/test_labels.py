@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth.errors import BadReference, Cycle, UnknownTool
-from hearth.execution.reference_resolution import bind
-from hearth.guard.flow.labels import PlannedStep, join_all, origins, predict, refs_in, run_order
-from hearth.guard.guard_state import Records
-from hearth.guard.label_assignment import Labelling
+from hearth.execution.results import bind
+from hearth.guard.decision import Labelling, Records
+from hearth.guard.labels import PlannedStep, join_all, origins, predict, refs_in, run_order
 from hearth.testing import make_call
 from hearth.types import (
     OWNER,

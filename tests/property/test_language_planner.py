@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth.errors import PlannerError
-from hearth.formats.plan_validation import faults
+from hearth.formats.plans import faults
 from hearth.models.llm.scripted import ScriptedModel
-from hearth.planning.llm.json_planner import LanguagePlanner
+from hearth.planning.llm import LanguagePlanner
 from hearth.types import Context, Parameter, Plan, Refusal, Request, ToolSpec
 
 TOOLS = {

@@ -9,8 +9,8 @@ from pathlib import Path
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
-from hearth.learning.learned_state import State
 from hearth.learning.unlearning import Sought, find, forget
+from hearth.learning.versions.learned_state import State
 from hearth.types import Demonstration, Plan, Step
 from tests.small_world import few_features as few_features
 from tests.small_world import first, lessons, opened, recall

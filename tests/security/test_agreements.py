@@ -20,13 +20,11 @@ from typing import Any
 import pytest
 
 from hearth.execution.executor import Executor
-from hearth.guard.decision import Occasion
-from hearth.guard.flow.labels import Value
-from hearth.guard.guard_state import Records
+from hearth.guard.decision import Occasion, Records
+from hearth.guard.labels import Value
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.consents import Agreement, Agreements
-from hearth.guard.policy.policy import Policy
-from hearth.guard.policy.question import RefusingApprover, YesApprover
+from hearth.guard.policy.question import Agreement, Agreements, RefusingApprover, YesApprover
+from hearth.guard.policy.rules import Policy
 from hearth.protocols import Approver, CallContext
 from hearth.storage.database import Store
 from hearth.storage.trace import StartedStep, Trace

@@ -10,8 +10,7 @@ from hearth.formats.tool_signature import FunctionTool
 from hearth.storage.workspace import N_MAX_READ_BYTES, Folder
 from hearth.testing import FIXED_NOW, make_call
 from hearth.tools.pim.calendar import find_events
-from hearth.tools.pim.cards import entities
-from hearth.tools.pim.contacts import list_contacts
+from hearth.tools.pim.contacts import entities, list_contacts
 from hearth.tools.pim.reminders import find_reminders
 
 CARD = "BEGIN:VCARD\nVERSION:3.0\nFN:Anna Berg\nEND:VCARD\n"

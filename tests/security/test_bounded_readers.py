@@ -20,10 +20,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from hearth.errors import ToolError, Unreadable
+from hearth.formats import bounded_reading
+from hearth.formats.bounded_reading import IN_PROCESS_BYTES, Bounds
 from hearth.formats.content_lines import parse
-from hearth.formats.untrusted import bounded_reading
-from hearth.formats.untrusted.bounded_reading import IN_PROCESS_BYTES, Bounds
-from hearth.memory.transfer.archive_contents import pieces_of
+from hearth.memory.transfer.archives import pieces_of
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
 from hearth.tools.mail import mime
 from hearth.tools.mail.bounded_smtp import BoundedSMTP

@@ -23,7 +23,7 @@ import keyring.backend
 import keyring.errors
 import pytest
 
-from hearth.config.folders import KEY_FILE
+from hearth.config.setting_tables import KEY_FILE
 from hearth.doctor import examine, repair_store
 from hearth.errors import (
     HomeBusyError,
@@ -37,8 +37,7 @@ from hearth.errors import (
 from hearth.learning import unlearning
 from hearth.memory.transfer.backup import Lock, backup, new_key, restore
 from hearth.storage import database, encryption, home_key
-from hearth.storage.connections import is_plain, opened_bytes, pieces, sealed_bytes
-from hearth.storage.database import HomeLock, Store
+from hearth.storage.database import HomeLock, Store, is_plain, opened_bytes, pieces, sealed_bytes
 from hearth.storage.fault_log import note_fault
 from hearth.storage.workspace import Folder
 from tests import database_template
@@ -251,7 +250,7 @@ def _is_writable_elsewhere(home: Path) -> bool:
     """Whether another process can write into the database now."""
     code = (
         "import sys; from pathlib import Path; from hearth.storage import home_key\n"
-        "from hearth.storage.connections import connect\n"
+        "from hearth.storage.database import connect\n"
         "home_key._SCRYPT['n'] = 16\n"
         "connection = connect(Path(sys.argv[1]), timeout_s=0.0)\n"
         "connection.execute('BEGIN IMMEDIATE')"

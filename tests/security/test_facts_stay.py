@@ -16,8 +16,8 @@ import pytest
 from hearth.agent import Agent, make_home
 from hearth.edge import enrolment
 from hearth.guard.policy.question import RefusingApprover
-from hearth.language.text.word_match import folded
-from hearth.memory.facts.fact_store import NewFact
+from hearth.language.tokens import folded
+from hearth.memory.facts import NewFact
 from hearth.models.llm.scripted import ScriptedModel
 from hearth.planning.deferral import Cascade
 from hearth.storage.database import Store

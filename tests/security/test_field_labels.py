@@ -8,13 +8,11 @@ import pytest
 
 from hearth.config import OrderedRule, When
 from hearth.execution.executor import Executor
-from hearth.guard.decision import Occasion
-from hearth.guard.flow.labels import label_of, vouched
-from hearth.guard.flow.provenance import AddressBook
-from hearth.guard.guard_state import Records
+from hearth.guard.decision import Occasion, Records
+from hearth.guard.labels import AddressBook, label_of, vouched
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.policy import Policy, Rule
 from hearth.guard.policy.question import YesApprover
+from hearth.guard.policy.rules import Policy, Rule
 from hearth.protocols import CallContext, Reply
 from hearth.registry import load_tools
 from hearth.storage.database import Store

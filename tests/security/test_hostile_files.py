@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from hearth.formats.content_lines import MAX_FILE_BYTES, parse
-from hearth.formats.untrusted.charsets import text_codec
+from hearth.formats.content_lines import MAX_FILE_BYTES, parse, text_codec
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
 from hearth.tools.mail.mail import find_mail
 from hearth.tools.mail.mime import read_attachments, read_body, read_head

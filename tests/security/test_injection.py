@@ -11,17 +11,16 @@ import numpy as np
 import pytest
 
 from hearth.errors import ConfigError
-from hearth.execution.answer import compose
 from hearth.execution.executor import Executor
+from hearth.execution.results import compose
 from hearth.formats.tool_signature import tool
-from hearth.guard.flow.injection import INJECTION, InjectionReader, suspected
-from hearth.guard.flow.labels import ResultLabels, Value
+from hearth.guard.injection import INJECTION, InjectionReader, suspected
+from hearth.guard.labels import ResultLabels, Value
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.policy import Policy, Rule
+from hearth.guard.policy.rules import Policy, Rule
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
-from hearth.memory.facts.fact_store import FactStore
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.facts import FactStore
 from hearth.models.injection_classifier import (
     MAX_PIECES,
     MAX_TEXT_CHARACTERS,
@@ -33,6 +32,7 @@ from hearth.models.injection_classifier import (
     plain,
     signs,
 )
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.protocols import CallContext
 from hearth.storage.database import Store
 from hearth.storage.trace import Trace

@@ -13,9 +13,9 @@ from hearth.config import parse_settings
 from hearth.errors import DeniedError
 from hearth.formats.tool_signature import tool
 from hearth.guard.decision import Occasion
-from hearth.guard.flow.labels import Value
+from hearth.guard.labels import Value
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.policy import Policy
+from hearth.guard.policy.rules import Policy
 from hearth.protocols import Reply
 from hearth.testing import FIXED_NOW, HashEncoder, make_call
 from hearth.types import OWNER, Plan, Ruling, Step

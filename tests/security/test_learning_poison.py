@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from hearth.formats.plan_json import plan_to_json
+from hearth.formats.plans import plan_to_json
 from hearth.learning.corrections import Quarantine
 from hearth.learning.demonstration_store import STRANGERS, Entry, read_entries
-from hearth.learning.learned_state import Offer, State
+from hearth.learning.versions.learned_state import Offer, State
 from hearth.learning.versions.promotion_gate import node_f1
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Demonstration, Label, Plan, Request, Step, ToolSpec

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from hearth.memory.passages.collecting import passages_in
+from hearth.memory.search.collecting import passages_in
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
 from hearth.tools.mail.mime import clean_text
 from hearth.tools.notes import find_notes, remove_from_list

@@ -15,16 +15,16 @@ import pytest
 
 import hearth
 from hearth.config import MASKED_KINDS, LanguageModelSettings, Settings
-from hearth.execution.answer import reword
+from hearth.execution.results import reword
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.egress.ledger import Ledger
 from hearth.guard.egress.masking_door import MaskedModel, leaves_device, open_masked
-from hearth.language.text.finder_text import fold, plain, words
-from hearth.learning.teacher import Budget, EndpointTeacher, Limits
-from hearth.planning.llm.json_planner import LanguagePlanner
+from hearth.language.values.identifying import fold, plain, words
+from hearth.learning.corrections import Budget, EndpointTeacher, Limits
+from hearth.planning.llm import LanguagePlanner
 from hearth.protocols import LanguageModel
 from hearth.storage.database import Store
-from hearth.storage.open_home import Home
+from hearth.storage.workspace import Home
 from hearth.testing import FIXED_NOW
 from hearth.types import Answer, Context, Entity, Evidence, Parameter, Plan, Refusal, Request, ToolSpec
 from tests import ROOT
@@ -203,7 +203,7 @@ def test_language_models_are_opened_behind_the_mask_only() -> None:
                 found.add(str(path.relative_to(ROOT)))
     # What the service hands its model was masked on the devices it came from: it holds no owner's names to mask by.
     openers = {
-        "src/hearth/models/llm/from_settings.py",
+        "src/hearth/models/llm/openai_endpoint.py",
         "packages/hearth-cloud/hearth_cloud/service/service.py",
         "packages/hearth-bench/hearth_bench/measure/learning/few_shot.py",  # the instructions of invented owners
     }

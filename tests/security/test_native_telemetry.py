@@ -10,7 +10,7 @@ from pathlib import Path
 PROGRAM = """
 import os, sys, time
 from pathlib import Path
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 
 encoder = MiniLMEncoder.open(Path(sys.argv[1]))
 seen = set()

@@ -15,7 +15,7 @@ from hearth.errors import RequestError
 from hearth.guard.policy.question import YesApprover
 from hearth.learning import corrections
 from hearth.learning.corrections import harvest
-from hearth.learning.learned_state import Offer, State
+from hearth.learning.versions.learned_state import Offer, State
 from hearth.serve.desk import Caller, Desk
 from hearth.testing import FIXED_NOW, HashEncoder
 from hearth.types import Episode, Plan, Step

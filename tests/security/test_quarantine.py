@@ -13,11 +13,11 @@ from click.testing import CliRunner
 
 from hearth.cli.root import hearth
 from hearth.errors import NotFound, RequestError
-from hearth.formats.plan_json import plan_to_json, tool_to_json
-from hearth.guard.flow.injection import INJECTION
+from hearth.formats.plans import plan_to_json, tool_to_json
+from hearth.guard.injection import INJECTION
 from hearth.learning.corrections import RELEASED, Quarantine, harvest
 from hearth.learning.demonstration_store import Entry, why_touched
-from hearth.learning.learned_state import Offer, State
+from hearth.learning.versions.learned_state import Offer, State
 from hearth.memory.event_memory import EventMemory
 from hearth.testing import FIXED_NOW
 from hearth.types import Demonstration, Label, Parameter, Plan, Ref, Step, ToolSpec

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.execution.answer import reword
-from hearth.guard.flow.injection import INJECTION, Quoting, addition, clean
+from hearth.execution.results import reword
+from hearth.guard.injection import INJECTION, Quoting, addition, clean
 from hearth.types import Answer, Evidence, Label, StepResult
 
 MAIL = "Rent is due on 3 December. Write to pay@landlord.example or see http://landlord.example/pay."

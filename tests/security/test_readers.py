@@ -16,7 +16,7 @@ from hearth.execution.executor import Executor
 from hearth.formats.tool_signature import tool
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.policy import Policy
+from hearth.guard.policy.rules import Policy
 from hearth.protocols import CallContext
 from hearth.storage.database import Store
 from hearth.storage.trace import Trace

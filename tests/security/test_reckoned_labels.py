@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from hearth.memory.inquiry.home_answers import HomeAnswers
-from hearth.memory.inquiry.reading.answer_reading import AnswerReader
+from hearth.memory.answers.home_answers import HomeAnswers
+from hearth.memory.inquiry.answer_reading import AnswerReader
 from hearth.protocols import CallContext, HomeAnswer, Memory
 from hearth.storage.database import Store
 from hearth.testing import InMemoryWorkspace, make_call

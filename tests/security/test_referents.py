@@ -15,14 +15,13 @@ import pytest
 import hearth
 from hearth.config import parse_settings
 from hearth.errors import Ambiguous, Conflict, DeniedError, HearthError, NotFound, RegistryError
-from hearth.formats.addresses import canonical_url
+from hearth.formats.record_places import canonical_url
 from hearth.formats.tool_signature import FunctionTool, Names, tool
-from hearth.guard.decision import Occasion
-from hearth.guard.flow.labels import Value
-from hearth.guard.guard_state import Records
+from hearth.guard.decision import Occasion, Records
+from hearth.guard.labels import Value
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.policy import Policy
 from hearth.guard.policy.question import RefusingApprover
+from hearth.guard.policy.rules import Policy
 from hearth.guard.referents import Referents
 from hearth.protocols import Approver, CallContext
 from hearth.registry import load_tools, unresolved_parameters

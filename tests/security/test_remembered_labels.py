@@ -13,7 +13,7 @@ import pytest
 from hearth.agent import Agent, make_home
 from hearth.guard.policy.question import RefusingApprover
 from hearth.memory.event_memory import NewEvent
-from hearth.memory.facts.fact_store import NewFact
+from hearth.memory.facts import NewFact
 from hearth.testing import FIXED_NOW, FixedApprover
 from hearth.types import OWNER, Episode, Label, Plan, Ref, Step
 

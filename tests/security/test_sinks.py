@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.formats.plan_validation import check_plan
-from hearth.guard.policy.policy import Policy, Rule
+from hearth.formats.plans import check_plan
+from hearth.guard.policy.rules import Policy, Rule
 from hearth.registry import load_tools
 from hearth.types import Plan, Ref, Step
 

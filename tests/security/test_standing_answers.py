@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hearth.config import OrderedRule
-from hearth.guard.flow.labels import Value
-from hearth.guard.policy.policy import Policy, Rule
+from hearth.guard.labels import Value
 from hearth.guard.policy.question import YesApprover
+from hearth.guard.policy.rules import Policy, Rule
 from hearth.protocols import Reply
 from hearth.storage.database import Store
 from hearth.storage.workspace import Folder

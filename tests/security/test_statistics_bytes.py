@@ -14,8 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hearth.errors import StatisticsError
-from hearth.planning.ranking.statistics.statistics_codec import MAGIC, MOST_RAW_BYTES, decode, encode
-from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
+from hearth.planning.ranking.sufficient_statistics import MAGIC, MOST_RAW_BYTES, Statistics, decode, encode
 from tests.merging_world import PUBLIC, edge
 
 GIVEN = edge(1, 12).statistics(PUBLIC)

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from hearth.memory.answers.home_answers import LEAST_NEAR, HomeAnswers
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
-from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.inquiry.home_answers import LEAST_NEAR, HomeAnswers
-from hearth.memory.inquiry.reading.answer_reading import AnswerReader
-from hearth.memory.inquiry.reading.strangers import is_order_to_say
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.facts import FactStore
+from hearth.memory.inquiry.answer_reading import AnswerReader, is_order_to_say
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
 from hearth.tools.memory import KEPT, NOT_SURE, REMEMBERED, FoundAnswer, find_answer

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from hearth.guard.decision import Occasion
-from hearth.guard.flow.labels import Value
-from hearth.guard.guard_state import Records
+from hearth.guard.decision import Occasion, Records
+from hearth.guard.labels import Value
 from hearth.protocols import CallContext
 from hearth.storage.workspace import Folder
 from hearth.testing import FixedApprover

@@ -12,10 +12,10 @@ import pytest
 
 from hearth.agent import Agent, make_home
 from hearth.execution.repair import Repairer
-from hearth.formats.plan_json import plan_from_json, plan_to_json
+from hearth.formats.plans import plan_from_json, plan_to_json
 from hearth.formats.tool_signature import tool
-from hearth.guard.capability.unsaid import source_of, with_unsaid
 from hearth.guard.policy.question import RefusingApprover, YesApprover
+from hearth.guard.policy.warrant import source_of, with_unsaid
 from hearth.language.reading import Utterance
 from hearth.planning.deferral import Cascade
 from hearth.protocols import Approver

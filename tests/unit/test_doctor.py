@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hearth.doctor import MAX_NAMED_EACH, examine
-from hearth.memory.passages.passage_store import PassageStore
+from hearth.memory.search.passage_store import PassageStore
 from hearth.storage.database import Store
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from hearth.guard.flow.labels import predict
+from hearth.guard.labels import predict
 from hearth.protocols import CallContext, Egress, Memory
 from hearth.types import FieldOrigin, Parameter, Plan, Ref, Step, ToolSpec, Whence
 

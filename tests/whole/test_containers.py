@@ -25,7 +25,7 @@ import pytest
 import yaml
 
 from hearth.agent import make_home
-from hearth.formats.plan_json import plan_to_json, tool_to_json
+from hearth.formats.plans import plan_to_json, tool_to_json
 from hearth.storage.database import Store
 from tests import ROOT
 from tests.small_world import TOOLS, lessons, wrong_trains

@@ -26,7 +26,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hearth.formats.plan_json import read_jsonl
+from hearth.formats.plans import read_jsonl
 from hearth.models.ner import NAMES, TAGGER_FILE, Span, Tagger
 from hearth_bench.data.sampled_requests import sampled_requests
 from hearth_bench.measure.result_file import OWN_DATA, ROOT, write_result

@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.errors import MissingExtraError
-from hearth.formats.plan_json import read_jsonl
-from hearth.models.encoder.lora_encoder import WIDTH, Array, load_weights, packed, unpacked
-from hearth.models.encoder.minilm import shared_tokenizer
+from hearth.formats.plans import read_jsonl
+from hearth.models.lora_encoder import WIDTH, Array, load_weights, packed, unpacked
 from hearth.models.ner import HEADS, KINDS, N_SHAPES, TAGGER_FILE, Tokens, tokens_of
+from hearth.models.sentence_encoder import shared_tokenizer
 from training.low_rank_encoder import LowRankEncoder
 from training.ner.ner_data import FORMS_FILE, Example, Sentences, Shares, without_names
 from training.ner.ner_values import WORDS_FILE, Values

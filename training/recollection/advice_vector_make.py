@@ -13,7 +13,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 
 OUT = Path(__file__).parents[2] / "src" / "hearth" / "data" / "advice_vector.json"
 ENDING = "_suggestion"

@@ -2,7 +2,7 @@
 
     python -m training.recollection.supersession_train
 
-Ridge logistic regression, by Newton's method, on `memory.search.supersession`'s signs and the later statement's vector,
+Ridge logistic regression, by Newton's method, on `memory.search.memory_index`'s signs and the later statement's vector,
 over pairs of statements written for it (`data/changed_statements.jsonl`). Pairs about "my" things are also read as
 pairs about somebody else's, and as a change of somebody else's thing that leaves mine as it is. Each earlier statement
 is compared with the later ones nearest to it: its own change is right, all else is wrong, and what stands beside it in
@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.memory.search.supersession import SIGNS, Statement, signs_of, statement_of
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.search.memory_index import SIGNS, Statement, signs_of, statement_of
+from hearth.models.sentence_encoder import MiniLMEncoder
 
 DATA = Path(__file__).parents[1] / "data" / "changed_statements.jsonl"
 OUT = Path(__file__).parents[2] / "src" / "hearth" / "data" / "supersession.json"

@@ -15,11 +15,11 @@ from typing import Any
 
 from sedna.common.class_factory import ClassFactory, ClassType
 
-from hearth.formats.plan_json import read_jsonl
+from hearth.formats.plans import read_jsonl
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names import OwnerNames, OwnName
-from hearth.learning.teacher import RecordedTeacher
-from hearth.models.encoder.minilm import shared_tokenizer
+from hearth.learning.corrections import RecordedTeacher
+from hearth.models.sentence_encoder import shared_tokenizer
 from hearth.protocols import Planner
 from hearth.types import Context, Plan, Refusal
 from hearth_bench.scoring.system_metrics import Usage

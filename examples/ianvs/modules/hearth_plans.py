@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hearth.formats.plan_json import demonstration_from_json, plan_from_json, plan_to_json, read_tools
+from hearth.formats.plans import demonstration_from_json, plan_from_json, plan_to_json, read_tools
 from hearth.types import Demonstration, Plan, Refusal, Request, ToolSpec
 from hearth_bench.energy_counter import EnergyCounter
 from hearth_bench.scoring.system_metrics import Usage

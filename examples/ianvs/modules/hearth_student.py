@@ -12,13 +12,12 @@ from typing import Any
 import httpx
 from sedna.common.class_factory import ClassFactory, ClassType
 
-from hearth.formats.plan_json import plan_to_json, read_demonstrations
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.formats.plans import plan_to_json, read_demonstrations
 from hearth.models.llm.openai_endpoint import Endpoint, RemoteModel
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.plan_drafting import Drafter
-from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.ranker_options import StudentOptions
+from hearth.planning.ranking.ranker import Student, StudentOptions
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.protocols import LanguageModel, Planner
 from hearth.types import Context, Demonstration, Plan, Refusal, Request, ToolSpec

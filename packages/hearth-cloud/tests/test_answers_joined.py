@@ -13,7 +13,7 @@ from hearth.edge import enrolment
 from hearth.edge.cloud_link import Link
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.policy.question import RefusingApprover
-from hearth.memory.facts.fact_store import NewFact
+from hearth.memory.facts import NewFact
 from hearth.planning.deferral import Cascade
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, HashEncoder, ScriptedPlanner

@@ -15,12 +15,11 @@ from cloud_fixtures import Clock, Serve
 from hearth.errors import EgressError, PlannerError, RequestError, StatisticsError
 from hearth.formats import edge_protocol
 from hearth.formats.edge_protocol import AnswerAsked, Manifest, PlanGiven
-from hearth.formats.plan_json import demonstration_from_json
+from hearth.formats.plans import demonstration_from_json
 from hearth.models.llm.scripted import ScriptedModel
 from hearth.planning.arguments.schema_filler import Filler
-from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.ranker_options import PROFILES, ProfileName
-from hearth.planning.ranking.statistics.statistics_codec import decode, encode
+from hearth.planning.ranking.ranker import PROFILES, ProfileName, Student
+from hearth.planning.ranking.sufficient_statistics import decode, encode
 from hearth.testing import FIXED_NOW, HashEncoder
 from hearth.types import Demonstration, Parameter, Plan, Refusal, Request, Step, ToolSpec
 from hearth_cloud.cloud_settings import CloudSettings, TeacherSettings

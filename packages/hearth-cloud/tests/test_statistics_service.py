@@ -17,9 +17,7 @@ from fastapi import FastAPI
 
 from hearth.edge.federation import Keys, Participant
 from hearth.formats import edge_protocol
-from hearth.planning.ranking.statistics.statistics_codec import decode, encode
-from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged
-from hearth.planning.ranking.statistics.vector_layout import Layout
+from hearth.planning.ranking.sufficient_statistics import Layout, Statistics, decode, encode, merged
 from hearth.types import Plan, Step
 from hearth_cloud.cloud_settings import CloudSettings, Limits, StatisticsSettings
 from hearth_cloud.service import service, statistics_routes

@@ -1,6 +1,7 @@
 """Reads the writing in a picture of the owner's documents and mails: what `hearth.readers` names for pictures.
 
-It runs in the process for strangers' bytes (`hearth.formats.untrusted`), which keeps the reader loaded. Covered: what
+It runs in the process for strangers' bytes (`hearth.formats.bounded_reading`), which keeps the reader loaded. Covered:
+what
 `experts.ocr` covers; a picture taken sideways whose file says so; one with too many points, of which nothing is
 unpacked. Not covered: what `experts.ocr` does not cover.
 """

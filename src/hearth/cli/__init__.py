@@ -2,8 +2,9 @@
 
 In: the command line. Out: text or JSON, and an exit code.
 Here: `root` (the group `hearth`, asking and looking back), `invocation` (what commands share: options, progress, how
-they are loaded when they are called, also those of plug-ins), `batch_commands`, `why_command`; the rooms `edge`,
-`guard`, `learning`, `memory` and `serve` hold the commands about those rooms of the core.
+they are loaded when they are called, also those of plug-ins), `asking` (requests and corrections go to the `hearth up`
+that has the home, else to an agent here), `why_command` (with the ledger), `guard_commands`, `edge_commands`,
+`up_command` (with who may come in), `mcp_commands`; rooms `learning` and `memory` hold the commands about those rooms.
 Not here: decisions; a command calls the room that takes them. Commands of companions are in their packages.
 
 Exit codes (also in docs/reference/cli.md):

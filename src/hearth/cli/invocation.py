@@ -319,7 +319,7 @@ def known_tools(home: Path) -> Tools:
     """Return every tool there is for a home, those of MCP servers too where its settings can be read."""
     from hearth import config
     from hearth.registry import load_tools
-    from hearth.tools.foreign.mcp_tools import foreign_tools
+    from hearth.tools.foreign import foreign_tools
 
     foreign: tuple[Tool, ...] = ()
     faults: tuple[str, ...] = ()

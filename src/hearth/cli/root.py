@@ -32,7 +32,7 @@ from hearth.formats import terminal_text
 from hearth.formats.terminal_text import clean, command_name, drop_typed_ahead
 
 if TYPE_CHECKING:
-    from hearth.cli.serve.asking import Asking
+    from hearth.cli.asking import Asking
     from hearth.types import Episode
 
 # Heavy modules (the agent with its encoder, the demo) are imported by the commands that need them, so that `hearth
@@ -135,24 +135,24 @@ def _named_home(arguments: list[str]) -> Path:
 
 
 ELSEWHERE = {
-    "clients": "hearth.cli.serve.client_commands:clients",
-    "phones": "hearth.cli.serve.phone_commands:phones",
-    "household": "hearth.cli.serve.household_commands:household",
-    "up": "hearth.cli.serve.up_command:up",
-    "adapters": "hearth.cli.learning.adapter_commands:adapters",
-    "correct": "hearth.cli.learning.correct_command:correct",
-    "decrypt": "hearth.cli.guard.encrypt_commands:decrypt",
-    "edge": "hearth.cli.edge.edge_commands:edge",
-    "encrypt": "hearth.cli.guard.encrypt_commands:encrypt",
+    "clients": "hearth.cli.up_command:clients",
+    "phones": "hearth.cli.up_command:phones",
+    "household": "hearth.cli.up_command:household",
+    "up": "hearth.cli.up_command:up",
+    "adapters": "hearth.cli.learning.learn_commands:adapters",
+    "correct": "hearth.cli.learning.teach_commands:correct",
+    "decrypt": "hearth.cli.guard_commands:decrypt",
+    "edge": "hearth.cli.edge_commands:edge",
+    "encrypt": "hearth.cli.guard_commands:encrypt",
     "forget": "hearth.cli.memory.forget_command:forget",
-    "import": "hearth.cli.memory.archive_commands:import_",
+    "import": "hearth.cli.memory.memory_commands:import_",
     "learn": "hearth.cli.learning.learn_commands:learn",  # a command of it; loads the others
-    "ledger": "hearth.cli.guard.ledger_commands:ledger",
-    "mcp": "hearth.cli.serve.mcp_commands:mcp",
-    "mask": "hearth.cli.guard.ledger_commands:mask",
+    "ledger": "hearth.cli.why_command:ledger",
+    "mcp": "hearth.cli.mcp_commands:mcp",
+    "mask": "hearth.cli.why_command:mask",
     "memory": "hearth.cli.memory.memory_commands:memory",
-    "policy": "hearth.cli.guard.policy_commands:policy",
-    "skills": "hearth.cli.learning.skill_commands:skills",
+    "policy": "hearth.cli.guard_commands:policy",
+    "skills": "hearth.cli.learning.teach_commands:skills",
     "why": "hearth.cli.why_command:why",
 }
 """The core's commands by where they are written; each is imported when it is asked for."""
@@ -242,7 +242,7 @@ def ask(invocation: Invocation, text: tuple[str, ...], yes: bool, as_json: bool)
     without a terminal it is refused, unless --yes or a rule in hearth.toml allows it.
     """
     request = _request_text(text)
-    from hearth.cli.serve.asking import asking
+    from hearth.cli.asking import asking
 
     with asking(invocation, yes=yes) as home:
         episode = home.ask(request)
@@ -263,7 +263,7 @@ def chat(invocation: Invocation, yes: bool) -> int:
 
     /undo takes the last change back, /wrong WORDS corrects, /history and /why look back.
     """
-    from hearth.cli.serve.asking import answer_aside, asking, is_aside
+    from hearth.cli.asking import answer_aside, asking, is_aside
 
     last = ""
     with asking(invocation, yes=yes) as home:
@@ -321,7 +321,7 @@ def plan(
     in the same order with their confidence, unsure ones too. After a stop, the same command carries on.
     """
     if batch is not None:
-        from hearth.cli.batch_commands import run_batch
+        from hearth.cli.learning.batch_commands import run_batch
         from hearth.cli.learning.learn_commands import folder_of
 
         if text or out is None:
@@ -329,8 +329,8 @@ def plan(
         return run_batch(batch, out, folder_of(invocation, state), tools_file, as_json=as_json)
     if out is not None or state is not None:
         raise click.UsageError("--out and --state go with --batch")
-    from hearth.cli.serve.asking import planned
-    from hearth.formats.plan_json import plan_to_json, read_tools, refusal_to_json
+    from hearth.cli.asking import planned
+    from hearth.formats.plans import plan_to_json, read_tools, refusal_to_json
     from hearth.formats.terminal_text import plan_lines
     from hearth.types import Plan
 
@@ -359,7 +359,7 @@ def plan(
 @click.pass_obj
 def tools(invocation: Invocation, as_json: bool) -> int:
     """List the tools, what they take and what they do."""
-    from hearth.formats.plan_json import tool_to_json
+    from hearth.formats.plans import tool_to_json
 
     found = known_tools(invocation.home)
     if as_json:
@@ -387,7 +387,7 @@ def tools(invocation: Invocation, as_json: bool) -> int:
 def history(invocation: Invocation, id: str | None, limit: int, as_json: bool) -> None:
     """List what was asked and done, or show one episode whole."""
     from hearth.agent import open_trace
-    from hearth.formats.plan_json import episode_to_json
+    from hearth.formats.plans import episode_to_json
     from hearth.formats.terminal_text import episode_lines, short
 
     with open_trace(invocation.home) as trace:
@@ -440,7 +440,7 @@ def undo(invocation: Invocation, id: str | None, as_json: bool) -> int:
 
     Called again, it takes back the change before that one.
     """
-    from hearth.cli.serve.asking import asking, say_undone
+    from hearth.cli.asking import asking, say_undone
     from hearth.formats.terminal_text import short
 
     with asking(invocation, yes=False) as home:
@@ -483,7 +483,7 @@ def demo(options: DemoOptions) -> int:
 
 
 def _show(home: Asking, episode: Episode, as_json: bool) -> None:
-    from hearth.formats.plan_json import episode_to_json
+    from hearth.formats.plans import episode_to_json
     from hearth.formats.terminal_text import answer_lines, evidence_lines, left, plan_lines
 
     if as_json:

@@ -2,8 +2,8 @@
 
 Secrets are never written in the file: a key ending in `_env` names an environment variable, one ending in `_file` a
 file that only the owner can read; both are resolved when settings are handed to a tool.
-Here: reading. `setting_tables` has what can be set, `folders` what is where without settings, `secret_settings` the
-secrets.
+Here: reading. `setting_tables` has what can be set, what is where without settings, and the secrets; `settings_edit`
+changes single settings.
 """
 
 from __future__ import annotations
@@ -18,9 +18,6 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from hearth.config.folders import cache_folder as cache_folder
-from hearth.config.folders import home_folder as home_folder
-from hearth.config.secret_settings import secret as secret
 from hearth.config.setting_tables import MASK_KINDS as MASK_KINDS
 from hearth.config.setting_tables import MASKED_KINDS as MASKED_KINDS
 from hearth.config.setting_tables import Budget as Budget
@@ -37,7 +34,10 @@ from hearth.config.setting_tables import Rule as Rule
 from hearth.config.setting_tables import Settings as Settings
 from hearth.config.setting_tables import Video as Video
 from hearth.config.setting_tables import When as When
+from hearth.config.setting_tables import cache_folder as cache_folder
+from hearth.config.setting_tables import home_folder as home_folder
 from hearth.config.setting_tables import host_and_port as host_and_port
+from hearth.config.setting_tables import secret as secret
 from hearth.errors import ConfigError
 
 MAX_FILE_BYTES = 1_000_000

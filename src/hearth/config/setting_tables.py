@@ -1,20 +1,105 @@
-"""The tables of `hearth.toml`, each key with its type, its bounds and what it means."""
+"""What can be set in `hearth.toml`, where things are without it, and how its secrets are resolved."""
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import ipaddress
 import os
 import re
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Literal, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
-from hearth.config.folders import machine_zone
-from hearth.config.secret_settings import resolved
+from hearth.errors import ConfigError
 from hearth.types import Plain
+
+# ── Folders ───────────────────────────────────────────────────────────────────────────────────────────────
+# The places that settings do not name: the home folder, the cache, the machine's time zone.
+
+KEY_FILE = "key.json"
+"""Holds the key of an encrypted home, sealed (`storage.home_key`)."""
+
+
+def has_key(home: Path) -> bool:
+    """Return whether a home has a key: it is encrypted, or on its way there or back."""
+    return (home / KEY_FILE).exists()
+
+
+def home_folder(option: str | None, environ: Mapping[str, str]) -> Path:
+    """Return the home folder: `--home`, else `$HEARTH_HOME`, else the platform's data directory."""
+    chosen = (
+        option
+        or environ.get("HEARTH_HOME")
+        or _platform_folder("XDG_DATA_HOME", ".local/share", "Library/Application Support", environ)
+    )
+    return Path(chosen).expanduser().absolute()
+
+
+def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder of rebuildable files: `$HEARTH_CACHE`, else the platform's cache directory."""
+    return Path(
+        environ.get("HEARTH_CACHE") or _platform_folder("XDG_CACHE_HOME", ".cache", "Library/Caches", environ)
+    ).expanduser()
+
+
+def _platform_folder(variable: str, on_linux: str, on_macos: str, environ: Mapping[str, str]) -> Path:
+    """Return Hearth's folder of one kind, by the XDG base directory specification, or as macOS places it."""
+    if sys.platform == "darwin":
+        return Path.home() / on_macos / "hearth"
+    chosen = environ.get(variable, "")
+    return (Path(chosen) if os.path.isabs(chosen) else Path.home() / on_linux) / "hearth"
+
+
+def machine_zone(environ: Mapping[str, str]) -> ZoneInfo:
+    """Return the machine's zone by its IANA name: `$TZ`, what /etc/localtime links to, /etc/timezone; else UTC."""
+    with contextlib.suppress(OSError):
+        names = [environ.get("TZ", "").removeprefix(":"), os.path.realpath("/etc/localtime").partition("zoneinfo/")[2]]
+        with contextlib.suppress(FileNotFoundError):
+            names.append(Path("/etc/timezone").read_text(encoding="utf-8", errors="replace").strip())
+        for name in names:
+            if name:
+                with contextlib.suppress(ZoneInfoNotFoundError, ValueError):
+                    return ZoneInfo(name)
+    return ZoneInfo("UTC")
+
+
+# ── Secret settings ───────────────────────────────────────────────────────────────────────────────────────
+# Resolves secrets of settings: `x_env` names a variable, `x_file` a file that only the owner can read.
+
+
+def resolved(table: Mapping[str, object], where: str, environ: Mapping[str, str]) -> dict[str, object]:
+    """Replace `x_env` and `x_file` by `x`."""
+    result: dict[str, object] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            result[key] = resolved(value, f"{where}.{key}", environ)
+        elif key.endswith(("_env", "_file")):
+            if value:
+                result[key.rpartition("_")[0]] = secret(key, str(value), where, environ)
+        else:
+            result[key] = value
+    return result
+
+
+def secret(key: str, value: str, where: str, environ: Mapping[str, str]) -> str:
+    """Return the secret that `key` (`…_env` or `…_file`) points to. Raises: ConfigError."""
+    if key.endswith("_env"):
+        if value not in environ:
+            raise ConfigError(f"{where} {key} names the environment variable {value!r}, which is not set; export it")
+        return environ[value]
+    try:
+        return Path(value).expanduser().read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{where} {key}: cannot read {value!r} ({error}); write the secret into that file") from None
+
+
+# ── Setting tables ────────────────────────────────────────────────────────────────────────────────────────
+# The tables of `hearth.toml`, each key with its type, its bounds and what it means.
 
 
 def _zone(name: str) -> str:

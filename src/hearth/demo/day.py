@@ -1,10 +1,4 @@
-"""The day of one owner in fourteen scenes: what Hearth is for, on one home, in one run.
-
-Each scene asks as an owner would, with keys, a voice or a photo, and every request goes through the whole agent. A
-scene that needs a part which is not installed is left out, with the reason; the others go on.
-
-Not covered: requests of your own (`hearth demo --requests`).
-"""
+"""The requests of a demo: the owner's day in fourteen scenes, or those of a file."""
 
 from __future__ import annotations
 
@@ -19,26 +13,119 @@ from dataclasses import dataclass, field
 from importlib import invalidate_caches
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import BinaryIO, TypeAlias, cast
 
 import httpx
 
 from hearth import config
 from hearth.agent import Agent
-from hearth.demo.request_files import FileRequest, run_one
 from hearth.edge import enrolment
 from hearth.edge.cloud_link import Link
-from hearth.errors import HearthError, MissingExtraError, RegistryError
+from hearth.errors import HearthError, MissingExtraError, RegistryError, RequestError
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.egress.ledger import Entry, Ledger
-from hearth.learning.corrections import correct
-from hearth.learning.learned_state import Offer, State
+from hearth.learning.corrections import correct, learn_revision
 from hearth.learning.unlearning import Receipt, Sought, find, forget
+from hearth.learning.versions.learned_state import Offer, State
 from hearth.protocols import Approver
 from hearth.registry import CHECKS, INSTALL_COMMANDS, SCENES, blamed, load_parts
-from hearth.serve.history_view import Chapter
+from hearth.serve.history import Chapter
 from hearth.storage.database import Store
 from hearth.types import Episode
+
+# ── Request files ─────────────────────────────────────────────────────────────────────────────────────────
+# Requests of a file, and doing one: JSONL or lines of text, anybody's.
+#
+# A line that cannot be read becomes a request with its fault; none stops the run.
+
+MAX_LINE_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class FileRequest:
+    """One request of a file, or the reason why the line holds none."""
+
+    id: str
+    text: str
+    fault: str = ""
+    follows: bool = False
+    """True when it is said in conversation, after the one before: "no, as a reminder"."""
+
+
+def read_requests(path: Path) -> Iterator[FileRequest]:
+    """Requests of a file: JSONL with `user_request` (or `request`, `text`, `instruction`), or one request per line.
+
+    Raises:
+        RequestError: The file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            for number, (raw, n_bytes) in enumerate(_lines(file), 1):
+                if raw.strip():
+                    yield _request(raw, n_bytes, f"{path.name}:{number}")
+    except OSError as error:
+        raise RequestError(f"cannot read the requests in {str(path)!r}: {error.strerror}") from None
+
+
+def _lines(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
+    """Each line, cut a little beyond `MAX_LINE_BYTES`, and how long it is: a file may be one line of gigabytes."""
+    while raw := file.readline(MAX_LINE_BYTES + 1):
+        n_bytes = len(raw)
+        rest = raw
+        while len(rest) > MAX_LINE_BYTES and not rest.endswith(b"\n"):
+            rest = file.readline(MAX_LINE_BYTES + 1)
+            n_bytes += len(rest)
+        yield raw, n_bytes
+
+
+def _request(raw: bytes, n_bytes: int, place: str) -> FileRequest:
+    if n_bytes > MAX_LINE_BYTES:
+        return FileRequest(place, "", f"the line has {n_bytes} bytes; at most {MAX_LINE_BYTES} are read")
+    try:
+        text = raw.decode("utf-8-sig").strip()
+    except UnicodeDecodeError as error:
+        return FileRequest(place, "", f"not UTF-8 text at byte {error.start}; save the file as UTF-8")
+    if text in ("[", "]") or text.startswith("[{"):
+        return FileRequest(place, "", "part of a JSON array; write one JSON object per line, without brackets around")
+    if not text.startswith("{"):
+        return FileRequest(place, text)
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return FileRequest(place, "", f"not JSON: {error}; write one object per line, the whole of it on that line")
+    for key in ("user_request", "request", "text", "instruction"):
+        if isinstance(data.get(key), str):
+            return FileRequest(str(data.get("id") or place), data[key], follows=data.get("follows") is True)
+    return FileRequest(
+        place, "", f"no 'user_request' in it; it has {', '.join(map(repr, list(data)[:5])) or 'nothing'}"
+    )
+
+
+def shipped(text: bytes) -> tuple[FileRequest, ...]:
+    """Read the requests of a file that comes with Hearth."""
+    return tuple(_request(line, len(line), "shipped") for line in text.splitlines())
+
+
+def run_one(agent: Agent, request: FileRequest) -> Episode:
+    """Do one request of a file; a line that holds none is recorded with its fault."""
+    if request.fault:
+        return agent.refuse(agent.request("", id=request.id), f"{request.id}: {request.fault}")
+    if not request.follows:
+        return agent.run(agent.request(request.text, id=request.id))
+    episode = agent.run(agent.request_after(request.text, id=request.id))
+    if episode.request.revises:
+        state = State.open(agent.home, agent.encoder, Offer(agent.tools.specs), store=agent.store)
+        learn_revision(state, agent.recall, agent.trace.episode(episode.request.revises), episode)
+    return episode
+
+
+# ── Day ───────────────────────────────────────────────────────────────────────────────────────────────────
+# The day of one owner in fourteen scenes: what Hearth is for, on one home, in one run.
+#
+# Each scene asks as an owner would, with keys, a voice or a photo, and every request goes through the whole agent. A
+# scene that needs a part which is not installed is left out, with the reason; the others go on.
+#
+# Not covered: requests of your own (`hearth demo --requests`).
 
 # ── Requests in an owner's own words ───────────────────────────────────────────────────────────────────
 # Twenty requests as people type them on a phone, what each of them means, and how many were understood.

@@ -23,14 +23,23 @@ from pathlib import Path
 import click
 
 from hearth.agent import Agent
-from hearth.demo.day import EVENING, SCENES_OF_THE_DAY, Asked, Day, add_props
+from hearth.demo.day import (
+    EVENING,
+    SCENES_OF_THE_DAY,
+    Asked,
+    Day,
+    FileRequest,
+    add_props,
+    read_requests,
+    run_one,
+    shipped,
+)
 from hearth.demo.demo_home import build_demo_home
 from hearth.demo.demo_options import DemoOptions
-from hearth.demo.request_files import FileRequest, read_requests, run_one, shipped
 from hearth.errors import HearthError, RequestError
 from hearth.formats.terminal_text import WIDTH, command_name, episode_lines, short, summary_lines, table_lines, wrapped
 from hearth.guard.policy.question import RefusingApprover, TerminalApprover, YesApprover
-from hearth.serve.history_view import Chapter, outcome, write_report
+from hearth.serve.history import Chapter, outcome, write_report
 from hearth.types import Episode
 
 # ── Beside the demo ────────────────────────────────────────────────────────────────────────────────────

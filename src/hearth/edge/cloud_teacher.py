@@ -27,14 +27,13 @@ from hearth.edge import enrolment, outbox
 from hearth.edge.cloud_link import Link
 from hearth.errors import ConfigError, EgressError, LinkError, PlanError, PlannerError, WireError
 from hearth.formats import edge_protocol
-from hearth.formats.plan_json import plan_from_json, tool_to_json
-from hearth.formats.plan_validation import check_plan, texts_in
+from hearth.formats.plans import check_plan, plan_from_json, texts_in, tool_to_json
 from hearth.guard.egress.masking_door import Masked, MaskingDoor, Part, sending
 from hearth.planning.arguments.schema_filler import Filler, Filling
-from hearth.planning.dialogue.clarification import question_about
+from hearth.planning.dialogue.amendments import question_about
 from hearth.protocols import Egress
 from hearth.storage.database import Store
-from hearth.storage.open_home import Home
+from hearth.storage.workspace import Home
 from hearth.types import OWNER, PUBLIC, Argument, Context, Plan, Refusal, Request, Step, ToolSpec
 
 # ── Answers kept ───────────────────────────────────────────────────────────────────────────────────────

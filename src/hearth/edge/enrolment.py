@@ -31,7 +31,7 @@ import httpx
 
 from hearth.atomic_files import replacing, sync_folder
 from hearth.config import Settings, host_and_port, parse_settings, read_settings
-from hearth.config.toml_text import Value, with_values
+from hearth.config.settings_edit import TomlValue, with_values
 from hearth.errors import ConfigError, StoreFullError, WireError
 from hearth.guard.egress.audit_hook import as_address, is_local_name, is_public
 from hearth.storage.database import Store
@@ -56,7 +56,7 @@ def change(path: Path, entry: str, edge: Mapping[str, bool | Sequence[str]]) -> 
     """
     before = read_settings(path)
     text = path.read_text(encoding="utf-8-sig")
-    values: dict[tuple[str, ...], Value | None] = {}
+    values: dict[tuple[str, ...], TomlValue | None] = {}
     if not is_allowed(before, entry):
         values[("network", "allow")] = [*before.network.allow, entry]
     now = before.edge.model_dump(mode="json")

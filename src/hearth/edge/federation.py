@@ -1,7 +1,7 @@
 """Give away what was learnt here: sums over masked demonstrations, in secret rounds or plainly, as the service asks.
 
-The sums are computed anew from masked requests (`edge.share_policy`), so that no name is in a feature, not even hashed;
-only of plans whose every tool is public (`planning.ranking.statistics.vector_layout.public_tools`, this device's own
+The sums are computed anew from masked requests (`edge.outbox`), so that no name is in a feature, not even hashed;
+only of plans whose every tool is public (`planning.ranking.sufficient_statistics.public_tools`, this device's own
 list). Shipped demonstrations are not given: everybody has them. With fewer demonstrations than the service's minimum,
 or this device's own (`LEAST`), nothing leaves.
 
@@ -35,15 +35,13 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
 from hearth.edge.cloud_link import Link
-from hearth.edge.share_policy import Shareable, Sharer
+from hearth.edge.outbox import Shareable, Sharer
 from hearth.errors import PlanError, RequestError, StatisticsError
 from hearth.formats import edge_protocol
-from hearth.formats.plan_json import demonstration_from_json
-from hearth.planning.ranking.calibration.weight_fitting import digest
+from hearth.formats.plans import demonstration_from_json
 from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.statistics.statistics_codec import encode
-from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
-from hearth.planning.ranking.statistics.vector_layout import Layout, public_tools
+from hearth.planning.ranking.sufficient_statistics import Layout, Statistics, encode, public_tools
+from hearth.planning.ranking.weight_fitting import digest
 from hearth.storage.database import Store
 from hearth.types import Demonstration
 

@@ -18,9 +18,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hearth.errors import PlanError, PlannerError
-from hearth.formats.plan_validation import renumbered
-from hearth.guard.capability.unsaid import with_unsaid
-from hearth.guard.flow.labels import refs_in, run_order
+from hearth.formats.plans import renumbered
+from hearth.guard.labels import refs_in, run_order
+from hearth.guard.policy.warrant import with_unsaid
 from hearth.language.reading import Utterance
 from hearth.protocols import Planner
 from hearth.types import Context, Plan, Request, Step, StepResult, ToolSpec
@@ -87,7 +87,7 @@ class Repairer:
 
         Args:
             planner: Asked for a plan without the tool that does not work.
-            check: `formats.plan_validation.check_plan` with the tools there are; raises PlanError.
+            check: `formats.plans.check_plan` with the tools there are; raises PlanError.
             language: A planner that understands what went wrong when it is written behind the request.
         """
         self._planner = planner

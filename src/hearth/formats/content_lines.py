@@ -3,11 +3,13 @@
 Both formats are made of content lines (RFC 5545 section 3.1, RFC 6350 section 3.2): `name;parameters:value`, folded at
 75 octets, between `BEGIN:` and `END:`. Every line keeps the bytes it was read from; only changed lines are written
 anew, so odd folding, encodings and unknown properties stay.
-Not covered: what a property means; see `tools.pim.ical` for times and `tools.pim.cards` for cards.
+Not covered: what a property means; see `tools.pim.ical` for times and `tools.pim.contacts` for cards.
 """
 
 from __future__ import annotations
 
+import codecs
+import functools
 import quopri
 import re
 from collections.abc import Iterator, Mapping
@@ -15,8 +17,43 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from hearth.errors import NotFound, ToolError
-from hearth.formats.untrusted.charsets import text_codec
 from hearth.protocols import Workspace
+
+# ── Charsets ──────────────────────────────────────────────────────────────────────────────────────────────
+# Decode strangers' bytes with a fixed list of text encodings.
+#
+# Python's codecs also include ones that are no encodings of text (`idna`, `unicode_escape`) or take time quadratic in
+# their input (`punycode`); a mail that names one would otherwise have it run on megabytes. Covered: the encodings
+# that mails and cards are written in. Not covered: UTF-7, EBCDIC; such text is read as the fallback of whoever asks.
+
+_CODECS = frozenset(
+    "ascii utf-8 utf-8-sig utf-16 utf-16-le utf-16-be utf-32 utf-32-le utf-32-be koi8-r koi8-u mac-roman cp437 cp850 "  # noqa: SIM905
+    "cp852 cp866 cp874 cp932 cp949 cp950 shift-jis shift-jisx0213 shift-jis-2004 euc-jp euc-jis-2004 iso2022-jp "
+    "iso2022-jp-1 iso2022-jp-2 iso2022-kr euc-kr johab gb2312 gbk gb18030 hz big5 big5hkscs tis-620".split()
+    + [f"iso8859-{part}" for part in range(1, 17)]
+    + [f"cp125{page}" for page in range(9)]
+)
+
+
+@functools.lru_cache(maxsize=256)
+def _codec(charset: str) -> str:
+    try:
+        name = codecs.lookup(charset).name
+    except (LookupError, ValueError, UnicodeError):
+        return ""
+    return name if name.replace("_", "-") in _CODECS else ""
+
+
+def text_codec(charset: str) -> str:
+    """Return Python's name of a text encoding, however it is spelled; empty for one that is not on the list.
+
+    >>> text_codec("Windows-1252"), text_codec("punycode")
+    ('cp1252', '')
+    """
+    return _codec(charset) if 0 < len(charset) <= 40 and charset.isascii() else ""
+
+
+# ── Content lines ─────────────────────────────────────────────────────────────────────────────────────────
 
 MAX_FILE_BYTES = 32_000_000
 MAX_DEPTH = 16

@@ -6,7 +6,7 @@ may leave out have a default. Every request carries `Hearth-Protocol: N`; a serv
 `Idempotency-Key`: sent again, it has its effect once and the same answer.
 
 Covered: shape, length, ranges of every field; that a manifest was signed by the key an edge joined with. Not covered:
-whether a plan is runnable or wise (`formats.plan_validation`, the guard), whether a request was masked before
+whether a plan is runnable or wise (`formats.plans`, the guard), whether a request was masked before
 (`guard.deidentify.masker`: a server cannot know), who sent it (tokens are the service's).
 """
 

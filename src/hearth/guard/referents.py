@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 
 from hearth.config import OrderedRule
 from hearth.errors import Conflict, HearthError, NotFound, SandboxError, ToolCrashed, ToolError, ToolTimeout
-from hearth.formats.addresses import canonical_address, canonical_url, in_letters
+from hearth.formats.record_places import canonical_address, canonical_url, in_letters
 from hearth.formats.tool_signature import from_plain
 from hearth.guard.egress.speculative_reads import ShutEgress
-from hearth.guard.flow.labels import Value, item_type, literal_label, refs_in
+from hearth.guard.labels import Value, item_type, literal_label, refs_in
 from hearth.protocols import CallContext, Resolver, Resolving, Tool, Workspace
 from hearth.registry import COMPANIONS
 from hearth.types import OWNER, Parameter, Plain, Referent, Step

@@ -1,39 +1,834 @@
-"""Reads a request once: what was said, in words and values, for whoever decides about it.
-
-`read` mends the spelling; the rest is found when it is first asked for, and kept. An utterance is a request and is
-carried in its place, so that nobody searches the same text again; a planner that knows requests only takes it as one.
-
-Covered: any text, empty, very long and binary ones too; what cannot be read says why. Not covered: words glued together
-or spelt out, what was said before (`planning.dialogue`), which tool is meant (`planning`), languages but English.
-"""
+"""Reads a request once: whether it can be read, what it asks, what it settles about a deed, all that is found in it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import datetime as dt
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 from hearth import patterns as re
-from hearth.language.acts.admissibility import why_unreadable
-from hearth.language.acts.clauses import clauses, forbids
-from hearth.language.acts.questions import (
-    Asked,
-    Believed,
-    SaidBy,
-    asked_of,
-    asks_for_value,
-    believed_then,
-    declares,
-    names_matter,
-    question_of,
-    said_by,
-)
-from hearth.language.text.spelling import AS_TYPED, LEAST_LETTERS, Mended, Spelling, words_in_text
-from hearth.language.text.tokens import Clause, Slot, Token, tokens
-from hearth.language.text.word_match import folded
+from hearth.language.clauses import clauses, forbids
+from hearth.language.temporal.time_words import add_months
+from hearth.language.thesaurus import AS_TYPED, KNOWN_WORDS, LEAST_LETTERS, Mended, Spelling, words_in_text
+from hearth.language.tokens import ONES, Clause, Slot, Token, folded, listed, tokens
 from hearth.language.values.slots import find_slots
 from hearth.types import Context, Entity, Request
+
+# ── Deeds said ────────────────────────────────────────────────────────────────────────────────────────────
+# Tells what a request's words settle about the deed, whatever plan was found for it: its direction, whose, how much.
+#
+# A planner goes by the likeness of whole requests; here stands the one word, or the one form, that decides. What
+# becomes of a plan that says the opposite is decided elsewhere (`planning.dialogue.amendments`).
+#
+# Covered: deeds that are asked about as done, directions and amounts of change, parts of contact cards, people of an
+# event, alarms of a house, other people's time, dates asked of the clock, which mail, what is to be remembered. Not
+# covered: which thing is meant where both fit.
+
+# ── Deeds asked about ─────────────────────────────────────────────────────────────────────────────────────
+
+_UNSERVED = re.compile(
+    r"\s*(?:(?:please|pls|can\s+you|could\s+you|would\s+you|and|ok|hey)[\s,]+)*"
+    r"(?P<deed>archive|unsubscribe|pay|transfer|print|unarchive|pin|mute|block)\s+(?:from\s+\w+|(?:for\s+)?(?:the|my|our|that|this|all|"
+    r"those|these|every|any|it|[\w-]+['’]s))\b(?!\s+(?:date|day|deadline|amount)\b)",
+    re.IGNORECASE,
+)
+"""An order for a deed that no look-up is."""
+
+
+def unserved_deed(text: str) -> str:
+    """Return the verb of an order for a deed that no look-up is, in lower case; empty for any other."""
+    found = _UNSERVED.match(text)
+    return found["deed"].lower() if found is not None else ""
+
+
+_AMOUNT = re.compile(r"\s*(?:what(?:['’]?s|\s+is|\s+are)?|how\s+(?:much|many|long))\b", re.IGNORECASE)
+_TIMERS = re.compile(r"\b(?:timers?|alarms?|countdown|ring|wake|remind)\b|\babout\b", re.IGNORECASE)
+
+
+def asks_amount(text: str) -> bool:
+    """Return whether it is asked what, how much or how long something is, and not for a timer."""
+    return _AMOUNT.match(text) is not None and _TIMERS.search(text) is None
+
+
+_PAST_DEED = re.compile(
+    r"\s*(?:(?:hey|hi|so|um|wait|hmm|ok|okay|and|sorry)\b[,.…]*\s+)*"
+    r"(?:(?:did|didn['’]?t)\s+(?!you\s+know\b)\w|(?:have|haven['’]?t)\s+(?:i|we|they|you)\s+(?!to\b|got\b|a\b|any\b)\w"
+    r"|(?:has|hasn['’]?t)\s+\w)[^.;!?]*[?.!\s]*",
+    re.IGNORECASE,
+)
+_GOES_ON = re.compile(
+    r"\b(?:if\s+not|otherwise|else|if\s+(?:i|we)\s+(?:have|did)|please|pls|then|remind\s+me)\b"
+    r"|\b(?:did|have)\s+(?:i|we)\s+(?:ever\s+)?(?:tell|told|mention|mentioned|say|said)\b(?:\s+to)?\s+(?:you|that)\b",
+    re.IGNORECASE,
+)
+"""An order that goes with the question, or something told in its form: "did I tell you that I'm allergic to nuts"."""
+
+
+def asks_past_deed(text: str) -> bool:
+    """Return whether it is asked whether something was done, and nothing is ordered with it: "did I send the quote"."""
+    return _PAST_DEED.fullmatch(text) is not None and _GOES_ON.search(text) is None
+
+
+_ASKS_STATE = re.compile(
+    r"\s*(?:(?:hey|hi|so|um|wait)\b,?\s+)*(?:did|have|has|is|are|was|were)\s+(?:i|we|he|she|they|someone|somebody|anyone|"
+    r"anybody|the|my|our|all)\b[^.;!?]*[?.!\s]*",
+    re.IGNORECASE,
+)
+
+
+def asks_state(text: str) -> bool:
+    """Return whether the whole request asks how something is: "is the front door locked"."""
+    return _ASKS_STATE.fullmatch(text) is not None
+
+
+# ── Parts of things ───────────────────────────────────────────────────────────────────────────────────────
+
+_TAKES = r"(?:take|remove|delete|erase|clear|wipe|drop|scrap|scratch|strike|cut|kick|pull|get\s+rid\s+of|bin)"
+_CARD_FIELD = re.compile(
+    rf"\b{_TAKES}\s+(?:(?!(?:contacts?|cards?|entry|entries|from|off|out|of|with|and|on)\b)[\w'’.-]+\s+){{0,5}}?"
+    r"(?P<field>numbers?|phone|mobile|cell|e-?mail(?:\s+address)?|address|birthday|postcode)\b"
+    r"(?=\s*(?:$|[,.;!?]|\b(?:from|off|out|of|for|on|in|but|and|please|pls|he|she|they)\b))",
+    re.IGNORECASE,
+)
+
+
+def card_field_taken(text: str) -> str:
+    """Return the field that should go from a card: "delete Joel's old number"; empty where none should."""
+    found = _CARD_FIELD.search(text)
+    return found["field"] if found is not None else ""
+
+
+_TAKEN_OUT = re.compile(
+    r"\b(?:take|remove|drop|kick|pull|uninvite|disinvite|cut|leave)\s+(?P<who>\S.{0,60}?)\s+(?:out\s+of|off|from)\s+"
+    r"(?P<what>\S[^,.;!?]{0,60})",
+    re.IGNORECASE,
+)
+_OF_ALL_EVENTS = re.compile(
+    r"\b(?:calendars?|diary|diaries|schedule|agenda|lists?|plans?|planner|timetable|rota|week|month|day)\b",
+    re.IGNORECASE,
+)
+_OF_ALL_CONTACTS = re.compile(r"\b(?:contacts?|book|phone|people|cards?|memory|favou?rites)\b", re.IGNORECASE)
+
+
+def taken_out(text: str) -> tuple[str, str] | None:
+    """Return who or what should no longer be part of what: "take Ana out of the lunch"; None where nothing should."""
+    found = _TAKEN_OUT.search(text)
+    return (found["who"], found["what"]) if found is not None else None
+
+
+def names_all_events(words: str) -> bool:
+    """Return whether words name a calendar rather than one event."""
+    return _OF_ALL_EVENTS.search(words) is not None
+
+
+def names_all_contacts(words: str) -> bool:
+    """Return whether words name the contacts rather than one event."""
+    return _OF_ALL_CONTACTS.search(words) is not None
+
+
+_REMINDS = re.compile(r"\b(?:remind|reminders?|wake)\b", re.IGNORECASE)
+_OF_A_HOUSE = re.compile(
+    r"(?:\A|[,;]|\b(?:and|then|please|you|pls|just)\b)\s*(?:dis)?arm\b"
+    r"|\b(?:security|burglar|intruder|house|home)\s+(?:alarm|system)\b"
+    r"|\A\s*(?:please\s+)?(?:put|switch)\s+(?:the\s+)?alarm\s+on[\s.!]*\Z",
+    re.IGNORECASE,
+)
+
+
+def is_of_house_alarm(text: str) -> bool:
+    """Return whether an alarm is one against burglars: "arm the alarm"."""
+    return _REMINDS.search(text) is None and _OF_A_HOUSE.search(text) is not None
+
+
+_FREE = re.compile(
+    r"\b(?:is|are|['’]s|will|does|do|if|whether|when\s?s)\s+"
+    r"(?P<who>(?:(?!\b(?:is|are|am|there)\b)[\w'’ -]){1,40}?)\s+(?:is\s+|are\s+)?"
+    r"(?:both\s+|all\s+|be\s+|also\s+)*(?:free|available|busy|have\s+(?:any\s+)?time)\b",
+    re.IGNORECASE,
+)
+_OTHERS = frozenset(listed("everyone everybody anyone anybody someone somebody he she they"))
+_OWNERS = frozenset(listed("i we you it my our the there this that"))
+_GROUP = re.compile(r"(?:the|my|our)\s+(?:kids?|children|family|team|others|boys|girls)", re.IGNORECASE)
+
+
+_WHO_IS_FREE = re.compile(r"\s*who(?:['’]?s|\s+is|\s+else\s+is|\s+all\s+is)\s+(?:free|available)\b", re.IGNORECASE)
+
+
+def asks_who_is_free(text: str) -> bool:
+    """Return whether it is asked who has time."""
+    return _WHO_IS_FREE.match(text) is not None
+
+
+def asked_if_free(text: str) -> Iterator[str]:
+    """Yield those of whom it is asked whether they have time, as they are called."""
+    return (found["who"].strip() for found in _FREE.finditer(text))
+
+
+class Free(NamedTuple):
+    """One of those of whom it is asked whether they have time."""
+
+    words: str
+    is_other: bool
+    """Somebody else than the owner, whoever is known."""
+    may_be_name: bool
+    """It is written as a name is."""
+
+
+def free_ones(who: str) -> tuple[Free, ...]:
+    """Return each of those who are asked about together: "Karin and I"."""
+    is_group = _GROUP.match(who) is not None
+    found = []
+    for part in re.split(r"\s+and\s+|,\s*|\s+&\s+", who):
+        word = re.split(r"[\s'’]", part.strip())[0]
+        is_other = is_group or word.lower() in _OTHERS
+        found.append(Free(part, is_other, word[:1].isupper() and word.lower() not in _OWNERS))
+    return tuple(found)
+
+
+def be(who: str) -> str:
+    """Return "is" or "are", as it goes with those named."""
+    is_many = re.search(r"\band\b|&|\b(?:they|kids|children|others|boys|girls)\b", who, re.IGNORECASE)
+    return "are" if is_many else "is"
+
+
+# ── Directions and amounts ────────────────────────────────────────────────────────────────────────────────
+
+UP, DOWN = "up_by", "down_by"
+_CUES = {
+    UP: frozenset(listed("up raise increase more warmer hotter louder brighter higher boost brighten stronger warm")),
+    DOWN: frozenset(
+        listed("down lower reduce drop cooler colder quieter softer dimmer dim darker less decrease darken cool")
+    ),
+}
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def direction(words: str) -> str:
+    """Return the one direction that words say; empty where they say none or both."""
+    said = {word.lower() for word in _WORD.findall(words)}
+    ways = [way for way, cues in _CUES.items() if cues & said]
+    return ways[0] if len(ways) == 1 else ""
+
+
+_BY_AMOUNT = re.compile(
+    r"\b(?:(?:up|down|drop|raise|lower|reduce|increase|decrease|boost|turn)\b(?:(?!\bto\b)[^,.;!?])*?\bby\s+|(?:up|down)\s+)"
+    r"(?:another\s+)?(?P<amount>\d+(?:[.,]\d+)?|[a-z]+)\s*(?:%|degrees?|percent|per\s+cent|points?|°\s*c?)",
+    re.IGNORECASE,
+)
+
+
+def amount_of_change(words: str) -> str:
+    """Return the words of an amount by which something changes; empty where a level is said, or nothing."""
+    found = _BY_AMOUNT.search(words)
+    return found[0] if found is not None and re.search(r"\bto\s+\d", words) is None else ""
+
+
+_BACK = re.compile(
+    r"\bremind\s+(?:me|us)\s+(?:(?P<n>an?|one|two|three|four|five|six|\d{1,2})\s+|the\s+)"
+    r"(?P<unit>minute|hour|day|week|fortnight|month)s?\s+before\s*[.!]*\s*\Z",
+    re.IGNORECASE,
+)
+_LENGTHS = {
+    "minute": dt.timedelta(minutes=1),
+    "hour": dt.timedelta(hours=1),
+    "day": dt.timedelta(days=1),
+    "week": dt.timedelta(days=7),
+    "fortnight": dt.timedelta(days=14),
+}
+
+
+def counted_back(text: str, moment: dt.datetime, zone: dt.tzinfo | None) -> dt.datetime | None:
+    """Return when one wants to be reminded of what is at a moment: "remind me a fortnight before"; None where no such
+    time is said. The hour stays the hour when the clocks change."""
+    match = _BACK.search(text)
+    if match is None:
+        return None
+    number, unit = (match["n"] or "a").lower(), match["unit"].lower()
+    n = int(number) if number.isdecimal() else 1 if number in ("a", "an") else ONES[number]
+    zone = zone or moment.tzinfo
+    if unit == "month":
+        return dt.datetime.combine(add_months(moment.date(), -n), moment.time(), zone)
+    return (moment - n * _LENGTHS[unit]).replace(tzinfo=zone)
+
+
+# ── What is looked for, and what is kept ──────────────────────────────────────────────────────────────────
+
+_ASKS_DAY = re.compile(r"\b(?:what|which|when)(?:['’]?s)?\b.*|.*\b(?:what|which)\s+(?:day|date)\b.*", re.IGNORECASE)
+_DAY_WORD = re.compile(r"\b(?:day|date)\b|\A\s*when\b", re.IGNORECASE)
+_HOURS = re.compile(r"\b(?:time|clock|hour)\b", re.IGNORECASE)
+
+
+def asks_day(text: str) -> bool:
+    """Return whether a day is asked for, and no time of it: "what day is the 12th of December"."""
+    is_asked = _ASKS_DAY.fullmatch(text.strip()) is not None and _DAY_WORD.search(text) is not None
+    return is_asked and _HOURS.search(text) is None
+
+
+_MAIL_NAMED = re.compile(
+    r"\b(?:all|every|each|any|the|those|these|that|this|my|our|of)\s+(?P<words>(?:(?!\b(?:all|every|each|any|the|those|these|"
+    r"that|this|my|our|of|and|from|as)\b)[^,.;!?])*?)\b(?:e-?mails?|mails?|messages?|newsletters?)\b"
+    r"(?P<more>\s+(?:from|about|on|re|regarding|with|by)\s+\S)?",
+    re.IGNORECASE,
+)
+
+
+def mail_named(text: str) -> tuple[str, bool] | None:
+    """Return the words by which mails are called, and whether more is said of them; None where no mails are."""
+    found = _MAIL_NAMED.search(text)
+    return (found["words"].strip(), found["more"] is not None) if found is not None else None
+
+
+_FRAME_BEFORE = re.compile(
+    r"\s*(?:(?:please|pls|hey|ok|okay|can\s+you|could\s+you|would\s+you|also|and)\b,?\s+)*"
+    r"(?:(?:remember|(?:keep|bear)\s+in\s+mind|don['’]?t\s+forget|make\s+a\s+mental\s+note|fyi|btw|by\s+the\s+way|"
+    r"just\s+so\s+you\s+know)\b(?:\s*[:,–-]\s*|\s+(?:for\s+me\s+)?(?:that\s+(?!['’]?s\b|is\b|was\b|one\b))?|\s*\Z))",
+    re.IGNORECASE,
+)
+_FRAME_AFTER = re.compile(
+    r"[\s,.;–-]+(?:(?:so|and|please|pls|can\s+you|could\s+you)\s+)*(?:remember\s+(?:that|this|it)|(?:keep|bear)\s+(?:that|this|it)\s+in\s+mind|(?:keep|hold\s+on\s+to|note)\s+(?:that|this)|"
+    r"don['’]?t\s+forget(?:\s+(?:that|this|it))?|btw|by\s+the\s+way|fyi|for\s+me|just\s+so\s+you\s+know)"
+    r"(?:[\s,]*(?:please|pls|ok|okay|for\s+me|thanks|thank\s+you))*[\s.!]*\Z",
+    re.IGNORECASE,
+)
+
+
+def without_frame(text: str) -> str:
+    """Return a sentence without the order to remember it: "remember that …", "…, keep that in mind"."""
+    text = text.strip()
+    for _ in range(3):
+        before, after = _FRAME_BEFORE.match(text), _FRAME_AFTER.search(text)
+        if before is None and after is None:
+            break
+        text = text[: after.start()] if after is not None else text
+        text = text[before.end() :] if before is not None else text
+    return text
+
+
+# ── Questions ─────────────────────────────────────────────────────────────────────────────────────────────
+# Parses what memory is asked: a question, or a matter, without the words that only lead to it; two asked as one.
+#
+# Covered: "do you remember where I parked", "did I tell you Lotte's shoe size", "where did I say the tent is", "whats
+# the code"; "when is the MOT and what does it cost". Not covered: three questions in one, a second one without a
+# pronoun ("and by when"); languages other than English.
+
+_CALL = re.compile(
+    r"\s*(?:(?:hey|hi|hello|ok|okay|so|well|and|now|please|hearth|sorry|um|uh)\b[,!.]?\s*)+|[\s,:;–-]+"
+    r"|\s*(?:i (?:forgot|forget|can't remember|cannot remember|don't remember|don't know|wonder|want to know)"
+    r"|jog my memory|remind me|tell me|refresh me(?: on)?|any idea)\b[,:]?\s*(?:again\b)?[,:]?",
+    re.IGNORECASE,
+)
+_LEADS = re.compile(
+    r"\s*(?:(?:can|could|would|will|do|did) you (?:please |still |happen to |even |perhaps )*"
+    r"(?:tell me|remember|recall|know|remind me|say|look up|check)(?: again)?"
+    r"|(?:did|have|had) (?:i|we) (?:ever |already )?(?:tell|told|say|said|mention|mentioned)(?: (?:to )?you)?"
+    r"|(?:search|check|look(?: it)? up|look) (?:in |through )?(?:your|my|the) memory(?: for)?"
+    r"|(?:according to|in|from) (?:your|my|the) memory)\b[,:]?\s*(?:if |whether |that |about |of )?",
+    re.IGNORECASE,
+)
+_MATTER = re.compile(
+    r"\s*(?:what (?:do|did|can|else do) you (?:still )?(?:know|remember|recall|have(?: stored)?)(?: stored)?"
+    r"|what (?:did|have|had) (?:i|we) (?:ever |already )?(?:tell|told|say|said|mention|mentioned|talked?|discussed?)"
+    r"(?: to)?(?: you)?|(?:did|have) (?:we|i) (?:ever )?(?:talk|talked|speak|spoken|discussed?)"
+    r"|(?:is|was) there (?:something|anything) you (?:know|remember)"
+    r"|(?:do you know |tell me |is there )?(?:anything|everything|something)(?: you know| you remember)?)"
+    r"\b\s*(?:about|regarding|of|on|concerning|with)\s+",
+    re.IGNORECASE,
+)
+_ASIDE = re.compile(
+    r",?\s*\b(?:did|do) (?:i|we) (?:say|tell you|mention)(?: that)?\b"
+    r"|,?\s*\b(?:i (?:told|said|mentioned|gave)(?: it| that| this)?(?: to)?(?: you)?"
+    r"(?: once| before| already| in \w+| last \w+)?|again|do you know|you know|please|by the way)[\s?.!]*$",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(
+    r"\s*(?:(?:in|at|on|to|for|from|with|of|since|until|till|til|by) )?"
+    r"(?:who|whom|whose|what|where|when|why|how|which)(?:'s|’s|'re|'d)?\b"
+    r"|\s*(?:do|does|did|is|are|am|was|were|can|could|will|would|should|has|have|had|may|might)(?:n't)? \w",
+    re.IGNORECASE,
+)
+_APOSTROPHE_LEFT_OUT = re.compile(r"\A((?:so |and |hey |ok )*(?:what|who|where|when|how))(s|re)\b", re.IGNORECASE)
+_ORDERS = re.compile(
+    r"(?:(?:please|can you|could you) )*(?:remind|add|set|create|make|put|play|call(?! me\b)|ring|show|find|search|look"
+    r"|cancel|delete|remove|move|book|buy|open|close|turn|start|stop|schedule|draft|send|plan|write|mark|list|check|order"
+    r"|update|change|wake|email|e-mail|mail|text|message|tell|ask|reply|forward|read|give|get|go|let|help|translate|convert"
+    r"|count|calculate|save|store|note|rename|copy|share|print|undo|forget|postpone|invite|say|answer|switch|scan|clear"
+    r"|archive|pay|transfer|unsubscribe|block|renew|repair|fix|collect|deliver|return|book|reserve|rent)\b"
+    r"|(?:i|we) (?:want|need|would like|'d like) (?:you )?to\b",
+    re.IGNORECASE,
+)
+_MOST_LEADS = 12
+"""Most phrases that are taken off: "remind me" said ten thousand times is no lead."""
+_WORD_OR_NUMBER = re.compile(r"[^\W_]+")
+_SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
+_OPENER = re.compile(
+    r"\s*(?:(?:please )?(?:remember|note|don't forget)(?: that)?|hey|so|well|yes|ok|okay|actually|oh|fyi"
+    r"|by the way)\b[,:]?\s*",
+    re.IGNORECASE,
+)
+
+
+_THEN = (
+    r"(?:(?:on|in|at|by|since|during|as of|back in) )?(?:the )?(?:yesterday|today|this (?:morning|week|month|year)"
+    r"|last (?:night|\w+)|(?:\w+ ){1,2}ago|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+    r"|(?:january|february|march|april|may|june|july|august|september|october|november|december)(?: \d{4})?"
+    r"|\d{4}(?:-\d\d){0,2})"
+)
+_BELIEVED = re.compile(
+    r"\s*what (?:did|had) you (?:believed?|think|thought|know|known|hold true|take to be true)"
+    rf"(?: (?:about|of) (?P<whom>.+?))? (?P<when>{_THEN})(?:,? and why)?[\s?.!]*",
+    re.IGNORECASE,
+)
+_SAID = re.compile(
+    r"\s*what (?:did|has|have|was it that) (?P<name>[^\W\d_][\w'’-]*(?: [A-Z][\w'’-]*){0,2}) (?:just |last |recently )?"
+    r"(?:say|said|write|wrote|written|(?:tell|told|write|wrote|written|text|texted|message|messaged|send|sent)"
+    r"(?: to)? (?:me|us))"
+    rf"(?P<chat> (?:in|on|over|by|via) (?:the |our )?(?:\w+ )?(?:chat|whatsapp|telegram|signal|text|group))?"
+    rf"(?: last| lately| recently)?(?P<when> {_THEN})?[\s?.!]*",
+    re.IGNORECASE,
+)
+_NOBODY = frozenset(("i", "we", "you", "he", "she", "it", "they", "people", "someone", "anybody", "anyone", "everyone"))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    text: str
+    """The question, or the matter."""
+    is_question: bool
+
+
+def asked_of(words: str) -> Asked:
+    """Find what is asked of memory in the owner's words."""
+    text = _APOSTROPHE_LEFT_OUT.sub(r"\1'\2", " ".join(words.split()))
+    for _ in range(_MOST_LEADS):
+        shorter = text
+        for lead in (_CALL, _LEADS):
+            if found := lead.match(shorter):
+                shorter = shorter[found.end() :]
+        if matter := _MATTER.match(shorter):
+            return Asked(shorter[matter.end() :].rstrip(" ?.!") or shorter, False)
+        shorter = _ASIDE.sub("", shorter).strip(" ,")
+        if shorter == text or not shorter:
+            break
+        text = shorter
+    return Asked(text, _QUESTION.match(text) is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Believed:
+    """ "What did you believe about Ana last Tuesday"."""
+
+    whom: str
+    """Name of a person; empty: everyone."""
+    when: str
+
+
+def believed_then(words: str) -> Believed | None:
+    """Parse a question about the agent's beliefs of the past: about whom, and when; None for anything else."""
+    found = _BELIEVED.fullmatch(" ".join(words.split()))
+    return Believed(found["whom"] or "", found["when"]) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class SaidBy:
+    """ "What did Tom write yesterday"."""
+
+    name: str
+    when: str
+    is_in_chat: bool
+    """True if a chat is named, and not only any way of writing."""
+
+
+def said_by(words: str) -> SaidBy | None:
+    """Parse a question about the words of somebody, whatever their subject; None for anything else."""
+    found = _SAID.fullmatch(" ".join(words.split()))
+    if found is None or found["name"].casefold() in _NOBODY:
+        return None
+    return SaidBy(found["name"], (found["when"] or "").strip(), found["chat"] is not None)
+
+
+def gives_order(text: str) -> bool:
+    """Return whether a text begins as an order does: "change the wifi password"."""
+    return _ORDERS.match(text.strip()) is not None
+
+
+_VALUE_ALONE = re.compile(
+    r"(?!.*\b(?:i|we|you|he|she|it|they|is|are|was|were|has|have|had|got)\b)(?!.*\b(?:lost|forgot|changed|new)\b)"
+    r"(?:[\w'’-]+ ){1,5}(?:number|code|pin|password|passcode|address|birthday|phone|e-?mail|size|price|name)\W*",
+    re.IGNORECASE,
+)
+"""Names a value and says nothing of it: "the furnace man's phone number"."""
+
+
+def declares(text: str) -> bool:
+    """Return whether a request states something, and does not only ask or order: "my locker is 48 now"."""
+    for sentence in _SENTENCE.findall(text):
+        opener = _OPENER.match(sentence)
+        said = _APOSTROPHE_LEFT_OUT.sub(r"\1'\2", sentence[opener.end() if opener else 0 :].strip())
+        is_asked = said.endswith("?") or _QUESTION.match(said) is not None
+        if " " in said and not is_asked and _ORDERS.match(said) is None and _VALUE_ALONE.fullmatch(said) is None:
+            return True
+    return False
+
+
+_CLAUSE = re.compile(
+    r"\b(?:i|we|he|she|they|it|am|is|are|was|were|isn't|aren't|wasn't|has|have|had|hasn't|haven't|got|will|won't|can|can't"
+    r"|does|doesn't|did|didn't|must|should)\b|['’](?:s an?|m|re|ve|ll)\b",
+    re.IGNORECASE,
+)
+"""Words of a whole clause, which a mere heading lacks: "sales per buyer"."""
+
+
+def states_in_a_clause(text: str) -> bool:
+    """Return whether a request states something in a clause of its own, and does not only name a matter."""
+    return declares(text) and _CLAUSE.search(text) is not None
+
+
+# ── What is asked for without a question ──────────────────────────────────────────────────────────────────
+
+VALUES = (
+    r"address|addresses|phone number|number|code|passcode|password|pin|combination|wifi|date|day|time|opening hours"
+    r"|hours|price|prices|cost|amount|total|bill|fee|rent|sum|name|size|birthday|e-?mail address|account number|iban"
+    r"|reference|reference number|ref|order number|booking number|flight number|serial number|room number|deadline"
+    r"|due date|dose|recipe|registration|reg|combo|tracking number|tracking no|policy number|balance|excess"
+)
+"""What a thing has, as people call it."""
+_VALUE_OF = re.compile(
+    rf"\s*(?:the |my |our )?(?:[\w'’-]+ ){{0,2}}?(?:{VALUES}) (?:of|for|from|to|in|at|on) .+", re.IGNORECASE
+)
+
+
+_VALUE_NAMED = re.compile(rf"\s*(?:[\w'’-]+ ){{0,4}}?(?:{VALUES})(?: [\w'’-]+){{0,2}}", re.IGNORECASE)
+_TOPIC_FIRST = re.compile(
+    r"\s*(?P<topic>[^,;:?–]{3,50}?)\s*[,;:–]\s*(?P<asks>(?:what|how|when|where|who|which)\b.+)", re.IGNORECASE
+)
+"""Says what a question is about before it: "flight home, what time does it leave"."""
+_MATTER_OF = re.compile(r"(?:[\w'’-]+ ){1,3}(?:of|for) (?:the|my|our|[\w-]+['’]s) (?:[\w'’-]+ ?){1,4}", re.IGNORECASE)
+_MATTER_NAMED = re.compile(r"(?:[\w'’-]+ ){1,7}[\w'’-]+ ?\?+")
+_DETERMINED = re.compile(r"\s*(?:the|my|our|[\w-]+['’]s)\s", re.IGNORECASE)
+
+
+def asks_for_value(text: str) -> bool:
+    """Return whether a request only names a value: "code for the back gate", "key safe code?"."""
+    words = text.rstrip(" ?.!")
+    is_named = _VALUE_NAMED.fullmatch(words) is not None and " " in words.strip() and not gives_order(words)
+    return _VALUE_OF.fullmatch(words) is not None or (is_named and not asked_of(words).is_question)
+
+
+def names_matter(text: str) -> bool:
+    """Return whether a request only names a matter and asks: "dad's allowance?", "colour of the hall"."""
+    words = text.strip()
+    if _TOPIC_FIRST.fullmatch(words) is not None and not (asked_of(words).is_question or gives_order(words)):
+        return True
+    is_named = _MATTER_NAMED.fullmatch(words) if words.endswith("?") else _MATTER_OF.fullmatch(words)
+    return is_named is not None and not asked_of(words).is_question and not gives_order(words)
+
+
+def question_of(text: str) -> str:
+    """Return a request as a question of the owner's things: "wifi password at home" asks what it is."""
+    asked = asked_of(text)
+    words = asked.text.rstrip(" ?.!")
+    if (said := _DID_SAY.fullmatch(words)) is not None:
+        return f"{said['asks']} did {said['who']} say {said['rest']}"
+    if not asked.is_question and (found := _TOPIC_FIRST.fullmatch(words)) is not None:
+        return f"{found['asks']} {found['topic']}"
+    if asked.is_question or not (asks_for_value(words) or names_matter(text)):
+        return words
+    return f"what is {words}" if _DETERMINED.match(words) else f"what is the {words}"
+
+
+# ── Of whom it is asked ───────────────────────────────────────────────────────────────────────────────────
+
+_ASKED_OF_ANYONE = re.compile(
+    r"\s*(?:(?:how|where|what|which \w+|who|when|why) )?(?:can|could|should|would|will|shall|might|may|must)\b"
+    r"|\s*(?:how|why) (?:do|does|did)? ?(?:i|we|you|one)\b(?! (?:like|take|prefer|drink|eat|want|usually|get to|pay)\b)"
+    r"|.*\b(?:you|your|tomorrow|tonight|right now|online|on the web)\b",
+    re.IGNORECASE,
+)
+_WHO = re.compile(r"\s*[Ww]ho(?:'s|’s| is) [A-Z][\w'’-]*(?: [A-Z][\w'’-]*){0,2}[\s?.!]*")
+"""Matches a question about a person's name alone; only people the owner spoke of are known, nobody else."""
+_ASKS_WHAT = re.compile(
+    r"\s*(?:(?:by |until |till |til |since |from |at )?(?:what|who|whom|whose|where|when|which|how)\b"
+    r"|(?:did|has|have|does) \w)",
+    re.IGNORECASE,
+)
+_DID_SAY = re.compile(
+    r"\s*(?:did|has|have|does) (?P<who>[^?]{2,40}?)"
+    r" (?:say|said|mention|mentioned|tell (?:me|us)|told (?:me|us)|write|written)"
+    r" (?P<asks>what (?:time|day|date)|what|when|where|who|how much|how many|how long|which \w+) (?P<rest>[^?]+)",
+    re.IGNORECASE,
+)
+"""Asks for what somebody said, as if it were whether: "did Gwen say what time it starts"."""
+
+
+def asks_what(text: str) -> bool:
+    """Return whether a question asks what, who, when, where, which or how, or whether somebody did something."""
+    return _ASKS_WHAT.match(text) is not None
+
+
+def asks_who_is(text: str) -> bool:
+    """Return whether a question is about a person's name alone; only people the owner spoke of are known."""
+    return _WHO.fullmatch(text) is not None
+
+
+def is_of_anyone(text: str, known: Set[str]) -> bool:
+    """Return whether a question asks what one may or should do, and not what somebody known can or will."""
+    found = _MODAL.match(text)
+    after = spaced(text[found.end() :]) if found else ""
+    return _ASKED_OF_ANYONE.match(text) is not None and not any(after.startswith(name) for name in known)
+
+
+_MODAL = re.compile(
+    r"\s*(?:(?:how|where|what|which \w+|who|when|why) )?(?:can|could|should|would|will|may|might|must)\b", re.I
+)
+
+
+def spaced(text: str) -> str:
+    """Return the words in lower case, with a space around each."""
+    return f" {' '.join(_WORD_OR_NUMBER.findall(text.casefold()))} "
+
+
+# ── Two questions in one ──────────────────────────────────────────────────────────────────────────────
+
+
+_ASKED_BY = r"(?:by when|what|when|where|who|how|which)"
+_TWO_IN_ONE = re.compile(
+    rf"\s*(?P<first>{_ASKED_BY}\b[^?]*?(?:\b(?:is|are|was|were)|['’]s)\s+(?P<thing>(?:the|my|our|[\w-]+['’]s)\s+[^?,]+?)),?"
+    rf" and (?P<second>{_ASKED_BY}\b[^?]*\b(?:it|they|them)\b[^?]*)[?.\s]*",
+    re.IGNORECASE,
+)
+_PRONOUNS = tuple(re.compile(rf"\b{word}\b", re.IGNORECASE) for word in ("it", "them", "they"))
+"""What stands for the thing, the likeliest first: "when do they take it"."""
+
+
+def two_questions(question: str) -> tuple[str, str] | None:
+    """Split a question into two, each of which stands alone; None where it is one."""
+    found = _TWO_IN_ONE.fullmatch(question)
+    if found is None:
+        return None
+    pronoun = next(form for form in _PRONOUNS if form.search(found["second"]))
+    return found["first"], pronoun.sub(found["thing"], found["second"], count=1)
+
+
+# ── Admissibility ─────────────────────────────────────────────────────────────────────────────────────────
+# Decides whether a request is tried at all: it must be readable, and nothing that no tool should be made to serve.
+#
+# It must be non-empty, not too long, text, and in English. A feeling, a program to be written, a deed for every day
+# and a manner have words that some tool's requests have, too ("write … budget.csv" would overwrite the file), so they
+# are read before anything is planned, and nothing of them leaves the device.
+#
+# Covered: blank, oversized and binary-like texts, other scripts, and other languages in Latin script when most of
+# their words are strange to English; "I feel …" and "I'm …" with a feeling; programs, scripts, functions and macros
+# to be written; things to be told again and again by themselves. Not covered: a short request of a few words in
+# another language that could be English names, and English mixed with another language, both of which are tried like
+# any other; feelings in other words than these, and what they are about; deeds of devices that come again.
+
+MAX_CHARACTERS = 20_000
+
+_LANGUAGE_LIMIT = "I can only read English so far; please say it in English."
+_SAMPLE = 4_000
+"""Number of characters examined from the start of a request; they suffice to tell what it is."""
+_MAX_ODD_SHARE = 0.1
+_MAX_FOREIGN_SCRIPT_SHARE = 0.3
+
+_ENGLISH = frozenset(
+    listed(
+        "a about after again all also am an and another any anything are around as ask at away back be because been "
+        "before being best between both but buy by call came can can't cannot come could day days did do does doesn't "
+        "doing done don't down each email end even every everything find first for from get give go going good got "
+        "had has have he hello help her here him his home hour hours how i i'd i'll i'm i've if in into is isn't it "
+        "it's its just keep know last late later left let like list long look made mail make many me meeting message "
+        "might minutes more morning most much my name need never new next night no not note nothing now of off ok on "
+        "one only open or other our out over own people please put read really remind right said same say see send "
+        "set she should show so some someone something soon still stop such take tell than thank thanks that that's "
+        "the their them then there these they thing things think this those three through time to today tomorrow "
+        "tonight too two under until up us use very want was way we week weekend well went were what what's when "
+        "where which while who whose why will with won't work would write yes yet you your"
+    )
+)
+_FOREIGN = (
+    frozenset(
+        listed(
+            # Frequent words of German, French, Spanish, Italian, Portuguese, Dutch, Polish, Swedish and Turkish.
+            "der das und ist nicht ich mich mir mein meine meinen einen eine eines ein den dem zu für mit auf von "
+            "morgen heute bitte wie wann wer uhr kannst du sie wir ihr auch noch nach bei wird erinnere schreibe le "
+            "la les des une est je ne pas vous nous mon ma mes pour avec sur dans demain aujourd'hui quel quelle "
+            "quand qui rappelle moi au aux du que ce cette s'il plaît plait el los las una es no por para con mi mis "
+            "mañana hoy cuando cuándo qué quien quién recuérdame recuerdame del al que en lo un y de se favor cuál "
+            "puedes il lo gli una di che non mio mia per con domani oggi quando ricordami sono della alle nel o os "
+            "uma não nao meu minha amanhã amanha hoje lembra lembre às het een de van ik mij mijn niet voor met "
+            "morgen vandaag wanneer herinner op naar aan om jest nie mi moje jutro dziś o w na z przypomnij co kiedy "
+            "mnie och att jag mig min inte imorgon idag påminn vad när är för på bir ve bana benim yarın bugün ne "
+            "zaman hatırlat için"
+        )
+    )
+    - _ENGLISH
+)
+
+
+def why_unreadable(text: str) -> str:
+    """Return why a request cannot be read, in words for the owner; empty when it can."""
+    if len(text) > MAX_CHARACTERS:
+        return (
+            f"The request is {len(text):,} characters long; I read up to {MAX_CHARACTERS:,}. "
+            "Put long text into a file and ask about that."
+        )
+    sample = text[:_SAMPLE]
+    if not sample.strip():
+        return "The request is empty; say what you would like done."
+    odd = sum(unicodedata.category(c) in ("Cc", "Cs", "Co", "Cn") and c not in "\n\r\t" for c in sample)
+    odd += sample.count("\ufffd")
+    if odd > _MAX_ODD_SHARE * len(sample):
+        return "The request looks like binary data, not like text; say in words what you would like done."
+    letters = [c for c in sample if c.isalpha()]
+    if not letters:
+        has_digits = any(c.isdigit() for c in sample)
+        return "" if has_digits else "The request holds no words; say what you would like done."
+    foreign = sum(not unicodedata.name(c, "").startswith("LATIN") for c in letters)
+    if foreign > _MAX_FOREIGN_SCRIPT_SHARE * len(letters):
+        return _LANGUAGE_LIMIT
+    return _LANGUAGE_LIMIT if _is_foreign(sample) else ""
+
+
+def _is_foreign(text: str) -> bool:
+    """Return whether most words of a text belong to another language."""
+    words = re.findall(
+        r"[^\W\d_]+(?:['’][^\W\d_]+)?", re.sub(r"\"[^\"]*\"|“[^”]*”", " ", text.lower()).replace("’", "'")
+    )
+    if len(words) < 3:
+        return False
+    n_english = sum(word in _ENGLISH or word in KNOWN_WORDS for word in words)
+    n_foreign = sum(word in _FOREIGN for word in words)
+    return n_foreign >= 2 and n_foreign > n_english and n_foreign + n_english >= 0.25 * len(words)
+
+
+# ── What no tool serves ───────────────────────────────────────────────────────────────────────────────
+
+
+_LOW = (
+    "anxious|sad|depressed|lonely|overwhelmed|stressed(?: out)?|scared|hopeless|worthless|miserable|desperate|"
+    "heartbroken|panicky"
+)
+_LOW_IF_FELT = f"{_LOW}|awful|terrible|afraid|down|low|empty|numb|lost|exhausted|burnt out|worried|bad|a failure"
+"""Words that tell of a feeling only behind "feel": "I'm down for lunch" does not."""
+_HOW = r"(?:\s+(?:so|such|really|very|quite|a bit|a little|pretty|just|kind of|like|all|completely|totally))*"
+_FEELS = re.compile(
+    r"\s*(?:(?:oh|hey|hi|hearth|well|honestly|today|right now)[\s,]+)*i"
+    rf"(?:(?:'m|\s+am|'ve been|\s+have been)?\s+(?:feel|feeling){_HOW}\s+(?:{_LOW_IF_FELT})"
+    rf"|(?:'m|\s+am|'ve been|\s+have been){_HOW}\s+(?:{_LOW}))\b(?P<more>[^?]*)[.!\s]*",
+    re.IGNORECASE,
+)
+_ASKS_FOR = re.compile(
+    r"\b(?:remind|add|write|mail|email|text|call|tell|put|note|set|book|cancel|move|play|turn|find|show|order)\b",
+    re.IGNORECASE,
+)
+"""A feeling that comes with a request ("I'm sad, play something") is planned for what it asks."""
+_IN_DANGER = re.compile(
+    r"\b(?:kill(?:ing)? myself|end(?:ing)? my life|commit(?:ting)? suicide|suicidal|"
+    r"want to die|don't want to live|do not want to live|"
+    r"hurt(?:ing)? myself|harm(?:ing)? myself)\b",
+    re.IGNORECASE,
+)
+_PROGRAM = re.compile(
+    r"\s*(?:(?:please|can you|could you|would you|hearth)[\s,]+)*"
+    r"(?:write|code|program|create|make|build|generate|implement)"
+    r"\s+(?:me\s+|us\s+)?(?:an?|the|some|another)?\s*(?:\w+[\s-]+){0,3}?"
+    r"(?P<what>script|program|code|function|macro|regex|one-?liner|algorithm|sql query)\b"
+    r"(?!\s+(?:manager|review|meeting|of conduct))",
+    re.IGNORECASE,
+)
+_MADE_OF = re.compile(
+    r"\b(?:python|bash|shell|javascript|java|sql|excel|powershell|perl|ruby|c\+\+|rust|go|html)\b"
+    r"|\b(?:that|which|to)\s+(?:\w+\s+){0,2}?(?:sums?|counts?|reads?|sorts?|parses?|computes?|prints?|renames?|converts?|"
+    r"deletes?|checks?|calculates?|adds? up|filters?|downloads?)\b",
+    re.IGNORECASE,
+)
+_BY_ITSELF = re.compile(
+    r"\b(?:tell|show|read|give|send|text|mail|email|message|brief)\s+(?:me|us)\b"
+    r"(?!\s+(?:(?:at|on|by|every|tomorrow|tonight)\b[^,;.]*?\s)?to\s+(?!(?:my|our|the|his|her|their)\b)).*"
+    r"\b(?:what|which|who|how|if|whether|about|the|my|our|an?)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Something that is to be told: "tell me every morning at 8" alone is a reminder of what was said before, and "tell me
+to take my pills", or "tell me at four to …", asks for one."""
+_ADJECTIVES = frozenset(("hourly", "daily", "weekly", "monthly", "yearly", "annual"))
+"""Words that alone are no time at which something comes again: "the weekly weather"."""
+_MANNER = re.compile(
+    r"\b(?:(?:written|worded|phrased)\s+)?(?:in|with)\s+my\s+(?:usual|own|typical|normal|personal|everyday)?\s*"
+    r"(?:style|tone|voice|words|way of writing|manner|wording)\b"
+    r"|\b(?:the way|as|like)\s+i\s+(?:usually|always|normally|typically)\s+(?:write|do|say it|put it|would)\b",
+    re.IGNORECASE,
+)
+_ASKS_REMINDER = re.compile(
+    r"\b(?:remind|wake)\b"
+    r"|(?<!\bmy )(?<!\bthe )(?<!\bfirst )(?<!\bnext )\b(?:reminder|alarm|timer|event|appointment|calendar entry)\b",
+    re.IGNORECASE,
+)
+"""Asks for something that comes again; "my first appointment" is only told of."""
+
+
+def without_manner(text: str) -> tuple[str, str]:
+    """Return a request without "in my usual style", and these words; they are no part of what is written.
+
+    Returns:
+        The request as it was and "" where nothing is said of the manner, or nothing else is.
+    """
+    said = _MANNER.search(text)
+    if said is None:
+        return text, ""
+    rest = re.sub(r"\s{2,}", " ", text[: said.start()] + text[said.end() :]).strip(" ,")
+    return (rest, said[0].strip(" ,")) if rest else (text, "")
+
+
+def beyond_tools(text: str, slots: Sequence[Slot]) -> str:
+    """Return what to answer to a request that no tool should be made to serve; empty for any other.
+
+    Args:
+        slots: The typed values in the request.
+    """
+    if _IN_DANGER.search(text):
+        return (
+            "I'm sorry that it is so hard. I am a program and cannot be with you, but somebody can, now: please call "
+            "your emergency number (112 in Europe, 911 in North America) or a crisis line, or somebody you trust. "
+            "Their numbers are in your contacts: ask me for one."
+        )
+    feels = _FEELS.fullmatch(text)
+    if feels is not None and not _ASKS_FOR.search(feels["more"]):
+        return (
+            "I'm sorry that you feel like that. I am a program and cannot help with it as a person could. What I can "
+            "do: find the number of somebody you would like to talk to, keep time free in your calendar, or write it "
+            "down for you alone."
+        )
+    program = _PROGRAM.match(text)
+    if program is not None and _MADE_OF.search(text):
+        return (
+            f"I can't write a {program['what'].lower()} yet, and I left your files alone. What I can do with numbers "
+            "is work out a sum that you say."
+        )
+    repeats = any(
+        slot.kind == "time" and "repeat" in slot.views and slot.text.lower() not in _ADJECTIVES for slot in slots
+    )
+    if repeats and _BY_ITSELF.search(text) and not _ASKS_REMINDER.search(text):
+        return (
+            "I can't do something by myself at a time that comes again yet; I did nothing now. What I can do is remind "
+            "you of it: say “every …, remind me to …”."
+        )
+    return ""
+
+
+# ── Reading ───────────────────────────────────────────────────────────────────────────────────────────────
+# Reads a request once: what was said, in words and values, for whoever decides about it.
+#
+# `read` mends the spelling; the rest is found when it is first asked for, and kept. An utterance is a request and is
+# carried in its place, so that nobody searches the same text again; a planner that knows requests only takes it as
+# one.
+#
+# Covered: any text, empty, very long and binary ones too; what cannot be read says why. Not covered: words glued
+# together or spelt out, what was said before (`planning.dialogue`), which tool is meant (`planning`), languages but
+# English.
 
 _OR = re.compile(r"\s*,?\s*\bor\s+(?:(?:at|on|for|to)\s+)?", re.IGNORECASE)
 _THINGS = ("room", "device")

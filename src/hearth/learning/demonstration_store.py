@@ -25,9 +25,8 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from hearth.edge.outbox import note_demonstrations
 from hearth.errors import Cycle, PlanError, PlanTooLong, RequestError, StoreError, UnknownTool
-from hearth.formats.plan_json import demonstration_from_json, plan_from_json, plan_to_json
-from hearth.formats.plan_validation import faults, texts_in
-from hearth.guard.flow.injection import INJECTION
+from hearth.formats.plans import demonstration_from_json, faults, plan_from_json, plan_to_json, texts_in
+from hearth.guard.injection import INJECTION
 from hearth.storage.database import Store
 from hearth.storage.trace import label_from_text, label_text
 from hearth.types import PUBLIC, UNTRUSTED_SOURCES, Demonstration, Label, Plain, ToolSpec

@@ -24,11 +24,10 @@ from functools import partial
 from typing import Any
 
 from hearth.errors import NotFound, RequestError
-from hearth.formats.plan_json import plan_from_json, plan_to_json
-from hearth.formats.plan_validation import only_reads, with_refs
+from hearth.formats.plans import only_reads, plan_from_json, plan_to_json, with_refs
 from hearth.learning.corrections import judge
 from hearth.learning.demonstration_store import Entry
-from hearth.learning.learned_state import State
+from hearth.learning.versions.learned_state import State
 from hearth.storage.database import Store
 from hearth.storage.trace import Trace
 from hearth.types import Argument, Demonstration, Episode, Plan, Ref, Step, ToolSpec

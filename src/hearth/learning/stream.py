@@ -24,20 +24,21 @@ from hearth.errors import PlannerError
 from hearth.guard.egress.gateway import Egress
 from hearth.learning import corrections as harvesting
 from hearth.learning import demonstration_store as rows
-from hearth.learning.corrections import Harvest, harvest
-from hearth.learning.demonstration_store import Entry, why_not, why_touched
-from hearth.learning.learned_state import State
-from hearth.learning.teacher import (
+from hearth.learning.corrections import (
     Budget,
     EndpointTeacher,
     FirstOf,
+    Harvest,
     Limits,
     MeteredTeacher,
     Origin,
     OwnerTeacher,
     RecordedTeacher,
     entry_from,
+    harvest,
 )
+from hearth.learning.demonstration_store import Entry, why_not, why_touched
+from hearth.learning.versions.learned_state import State
 from hearth.learning.versions.promotion_gate import Progress
 from hearth.planning.deferral import (
     CONFIDENT,
@@ -53,8 +54,7 @@ from hearth.planning.deferral import (
 from hearth.planning.deferral import note as note_agreement
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.protocols import Encoder, Planner, Teacher
-from hearth.storage.open_home import Home
-from hearth.storage.workspace import Folder
+from hearth.storage.workspace import Folder, Home
 from hearth.tools.pim.contacts import entities
 from hearth.types import Context, Episode, Plan, Refusal, ToolSpec
 

@@ -33,21 +33,18 @@ from typing import Any
 from hearth.atomic_files import write_bytes
 from hearth.edge import outbox
 from hearth.errors import NotFound, RegistryError, ToolError
-from hearth.formats.plan_validation import texts_in
+from hearth.formats.plans import texts_in
 from hearth.guard.egress.ledger import Ledger
 from hearth.learning.demonstration_store import Buffer, Entry, entry_of
-from hearth.learning.learned_state import Described, Progress, State, silent
-from hearth.learning.tasks import Task, without
-from hearth.learning.versions.promotion_gate import JUDGE
+from hearth.learning.versions.learned_state import Described, Progress, State, silent
+from hearth.learning.versions.promotion_gate import JUDGE, Task, without
 from hearth.memory import forgetting as memories
-from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.forgetting import Attached, open_holders
-from hearth.memory.retention import SUMMARY
-from hearth.models.llm.from_settings import ADAPTERS
+from hearth.memory.facts import FactStore
+from hearth.memory.forgetting import SUMMARY, Attached, open_holders
+from hearth.models.llm.openai_endpoint import ADAPTERS
 from hearth.protocols import Encoder, Held, Holder, Wanted
 from hearth.registry import blamed
-from hearth.storage.connections import PIECE_BYTES, is_plain, opened_bytes, pieces
-from hearth.storage.database import Store
+from hearth.storage.database import PIECE_BYTES, Store, is_plain, opened_bytes, pieces
 from hearth.storage.trace import N_MAX_STEPS
 from hearth.storage.workspace import Folder
 
@@ -445,7 +442,7 @@ def _language_adapters_without(folder: Path, gone: frozenset[str]) -> int:
     adapters = folder / ADAPTERS
     if not gone or not adapters.is_dir():
         return 0
-    from hearth.learning.llm.adapter_versions import Adapters  # for homes that teach a local model
+    from hearth.learning.finetune.adapters import Adapters  # for homes that teach a local model
 
     return len(Adapters(adapters).forget(gone))
 

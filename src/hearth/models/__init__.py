@@ -1,9 +1,10 @@
 """Models: texts in, vectors, spans, tags or more text out. Nothing is imported here: a start pays for what it uses.
 
 In: texts and shipped weights. Out: numbers; no decision is taken here.
-Here: `ner` (names), `injection_classifier` (instructions in data), `span_extractor` (arguments of a call), `pointer`
-and `pointer_graph` (tier two), `ridge` (heads solved in closed form), `random_features` (units), `quantize`; rooms
-`encoder` (the sentence encoder) and `llm` (language models).
+Here: `sentence_encoder` (all-MiniLM-L6-v2 without torch, its verified weights and a faster graph), `lora_encoder` (with
+an adapter merged in), `transformer_layers` (the published layers as arrays), `ner` (names), `injection_classifier`
+(instructions in data), `intent_classifier`, `span_extractor` (arguments of a call), `pointer` and `pointer_graph` (tier
+two), `ridge` (heads solved in closed form); room `llm` (language models).
 Not here: training (`learning.finetune`, `training/`), experts for video and sound (`hearth-video`).
 """
 

@@ -5,7 +5,7 @@ Learned from what real people asked assistants and from the shipped demonstratio
 (`training.intent_classifier_train`), so that requests lie together by what they want ("nuke the 3 pm", "cancel the
 3 pm"), where the encoder itself puts those together that are about the same thing.
 Covered: the shipped tools, nothing that any of them does, and talk, in English. Not covered: tools that it never saw,
-and what a home teaches: the heads beside it do that (`planning.ranking.heads.tool_heads`). Of words behind the
+and what a home teaches: the heads beside it do that (`planning.tool_heads`). Of words behind the
 tokens that are read nothing is marked.
 """
 
@@ -20,8 +20,8 @@ import numpy as np
 import tokenizers
 
 from hearth.errors import ConfigError
-from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, read_adapter
-from hearth.models.encoder.minilm import shared_tokenizer, within
+from hearth.models.lora_encoder import WIDTH, AdaptedEncoder, Array, read_adapter
+from hearth.models.sentence_encoder import shared_tokenizer, within
 
 FILE = Path(__file__).parent.parent / "data" / "intent_classifier.npz"
 MAX_TOKENS = 64

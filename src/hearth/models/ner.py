@@ -21,8 +21,8 @@ import numpy as np
 import tokenizers
 from numpy.typing import NDArray
 
-from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, read_adapter
-from hearth.models.encoder.minilm import shared_tokenizer
+from hearth.models.lora_encoder import WIDTH, AdaptedEncoder, Array, read_adapter
+from hearth.models.sentence_encoder import shared_tokenizer
 
 TAGGER_FILE = Path(__file__).parent.parent / "data" / "tagger.npz"
 KINDS = ("person", "organisation", "place", "address", "group", "title", "age", "date", "identifier")

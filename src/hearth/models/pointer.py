@@ -20,10 +20,16 @@ import tokenizers
 from numpy.typing import NDArray
 
 from hearth.errors import StoreCorruptError
-from hearth.models.encoder import minilm
-from hearth.models.encoder.onnx_session import cached_session, onnxruntime, start_session
-from hearth.models.encoder.sentence_encoder import MAX_CHARACTERS, MAX_TOKENS, MiniLMEncoder
-from hearth.models.encoder.transformer_layers import LAYER_MATRICES, N_LAYERS, Array, Shape, quantised, upper_weights
+from hearth.models import sentence_encoder
+from hearth.models.sentence_encoder import (
+    MAX_CHARACTERS,
+    MAX_TOKENS,
+    MiniLMEncoder,
+    cached_session,
+    onnxruntime,
+    start_session,
+)
+from hearth.models.transformer_layers import LAYER_MATRICES, N_LAYERS, Array, Shape, quantised, upper_weights
 from hearth.protocols import Encoder, Proposal
 from hearth.types import ToolSpec
 
@@ -72,9 +78,9 @@ class LowerLayers:
             MissingExtraError: The package with the weights is not installed.
             ConfigError: The package's files are not the ones this version was built for.
         """
-        folder, cache = minilm.model_dir(), minilm.cache_folder(cache_dir)
-        minilm.verify_weights(folder / "model.safetensors", cache)
-        weights, mapping = minilm.map_weights(folder / "model.safetensors")
+        folder, cache = sentence_encoder.model_dir(), sentence_encoder.cache_folder(cache_dir)
+        sentence_encoder.verify_weights(folder / "model.safetensors", cache)
+        weights, mapping = sentence_encoder.map_weights(folder / "model.safetensors")
 
         def built() -> bytes:
             # Only the first start on a machine builds a graph; the others do not pay for importing onnx.
@@ -83,13 +89,13 @@ class LowerLayers:
             return lower_graph(weights, n_lower)
 
         session = cached_session(cache / f"lower-{n_lower}-{LOWER_VERSION}.onnx", built, n_threads)
-        minilm.release_pages(mapping)
-        return cls(session, minilm.shared_tokenizer(), weights)
+        sentence_encoder.release_pages(mapping)
+        return cls(session, sentence_encoder.shared_tokenizer(), weights)
 
     def states(self, text: str) -> Array:
         """Return states of shape [n_tokens, 384]; an empty text has its two end marks."""
         readable = text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
-        ids = np.array(minilm.within(self._tokenizer.encode(readable).ids, MAX_TOKENS))
+        ids = np.array(sentence_encoder.within(self._tokenizer.encode(readable).ids, MAX_TOKENS))
         (states,) = self._session.run(None, {"embedded": self._words[ids] + self._places[: len(ids)]})
         return np.asarray(states, dtype=np.float32)
 
@@ -180,7 +186,7 @@ class Pointer:
         graph: frozenset[tuple[str, str]] | None = None,
         encoder: Encoder | None = None,
     ) -> Pointer:
-        """Load what `learning.finetune.trainer` wrote, for the tools now on offer.
+        """Load what `learning.finetune.second_tier` wrote, for the tools now on offer.
 
         Args:
             graph: Links that are possible; others are proposed only where nothing else is left. None allows any.

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from hearth.models.encoder.transformer_layers import (
+from hearth.models.transformer_layers import (
     LAYER_MATRICES,
     N_HEADS,
     WIDTH,

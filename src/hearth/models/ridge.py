@@ -1,18 +1,4 @@
-"""Solve linear heads in closed form: learning one by one, removing or merging equals learning everything at once.
-
-Features are whole numbers, weights and targets multiples of 1/256, so the kept statistics, the Gram matrix A = Σ w φφᵀ
-and the moments B = Σ w φyᵀ, are sums that float64 holds exactly. In whatever order, in whatever chunks, and after
-whatever was added and removed in between, the same demonstrations leave the same statistics to the last bit; a removed
-demonstration leaves no trace at all. Weights W = (A + λI)⁻¹B follow from them: kept up to date by low-rank corrections,
-solved anew when a check of the residual asks for it.
-
-Covered: exact addition, removal, merging of devices, decay, sets of outputs that grow, files that survive a crash. Not
-covered: removing what was never learnt is noticed only where it makes a count negative; after `decay` an older
-demonstration must be removed with its decayed weight, and is then gone up to rounding (1e-13), not to the last bit.
-
-Memory for D features and C outputs: 16 D² + 20 D C bytes, with D = 3,000 and C = 1,000 144 + 60 MB; 4 D C for solved
-weights alone. A file holds the statistics, as integers: 18 + 12 MB.
-"""
+"""Heads solved in closed form, over fixed random features, kept in few bits."""
 
 from __future__ import annotations
 
@@ -27,8 +13,68 @@ from numpy.typing import NDArray
 
 from hearth.atomic_files import replacing
 from hearth.errors import StoreCorruptError, StoreError, StoreVersionError
-from hearth.models.quantize import N_BITS, as_integers, rounded
-from hearth.models.random_features import UNIT, Floats, Rows
+
+# ── Quantize ──────────────────────────────────────────────────────────────────────────────────────────────
+# Round weights to so few bits that what is saved is what is used, and that similar files differ little.
+
+N_BITS = 7
+"""Significant bits of the weights that predict, by default: predictions change by about 1/1000."""
+
+
+def rounded(weights: NDArray[np.float64], n_bits: int = N_BITS) -> NDArray[np.float32]:
+    """Round weights to `n_bits` and the range of half precision."""
+    fraction, power = np.frexp(weights.astype(np.float32))
+    whole = np.rint(fraction * np.float32(2**n_bits)) / np.float32(2**n_bits)
+    return unpacked(*packed(np.ldexp(whole, power).astype(np.float32)))
+
+
+def packed(weights: NDArray[np.float32]) -> tuple[int, NDArray[np.float16]]:
+    """Pack rounded weights into half as many bytes; also return the power of two they were multiplied by."""
+    exponent = 12 - int(np.frexp(np.abs(weights).max(initial=0.0))[1])
+    return exponent, np.ldexp(weights, exponent).astype(np.float16)
+
+
+def unpacked(exponent: int, halves: NDArray[np.float16]) -> NDArray[np.float32]:
+    """Restore the weights that `packed` was given."""
+    return np.asarray(np.ldexp(halves.astype(np.float32), -exponent), dtype=np.float32)
+
+
+def as_integers(values: NDArray[np.float64], fine: int) -> tuple[int, NDArray[np.signedinteger]]:
+    """Return values times a grain as whole numbers of the smallest type that holds them; products of a weight and a
+    target are multiples of 1/fine²."""
+    grain = next((g for g in (1, fine) if np.array_equal(values * g, np.rint(values * g))), fine**2)
+    whole = np.rint(values * grain)
+    largest = float(np.abs(whole).max(initial=0))
+    return grain, whole.astype(np.int16 if largest < 2**15 else np.int32 if largest < 2**31 else np.int64)
+
+
+# ── Random features ───────────────────────────────────────────────────────────────────────────────────────
+# Units of features in whole numbers, the same to the last bit alone, in a batch, or on any machine.
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.floating] | NDArray[np.signedinteger]
+
+UNIT = 4096
+"""Length to which a feature vector of length one is stretched before rounding."""
+INPUT_GRAIN = 512
+"""Inputs are rounded to multiples of 1/INPUT_GRAIN."""
+
+
+# ── Ridge ─────────────────────────────────────────────────────────────────────────────────────────────────
+# Solve linear heads in closed form: learning one by one, removing or merging equals learning everything at once.
+#
+# Features are whole numbers, weights and targets multiples of 1/256, so the kept statistics, the Gram matrix A = Σ w
+# φφᵀ and the moments B = Σ w φyᵀ, are sums that float64 holds exactly. In whatever order, in whatever chunks, and
+# after whatever was added and removed in between, the same demonstrations leave the same statistics to the last bit;
+# a removed demonstration leaves no trace at all. Weights W = (A + λI)⁻¹B follow from them: kept up to date by
+# low-rank corrections, solved anew when a check of the residual asks for it.
+#
+# Covered: exact addition, removal, merging of devices, decay, sets of outputs that grow, files that survive a crash.
+# Not covered: removing what was never learnt is noticed only where it makes a count negative; after `decay` an older
+# demonstration must be removed with its decayed weight, and is then gone up to rounding (1e-13), not to the last bit.
+#
+# Memory for D features and C outputs: 16 D² + 20 D C bytes, with D = 3,000 and C = 1,000 144 + 60 MB; 4 D C for
+# solved weights alone. A file holds the statistics, as integers: 18 + 12 MB.
 
 Target = Mapping[str, float]
 """Output name → wanted value; outputs not named are wanted to be 0."""
@@ -436,7 +482,7 @@ class Heads:
     # ── Weights alone ─────────────────────────────────────────────────────────────────────────────────────────
 
     def solved(self) -> NDArray[np.float32]:
-        """Return the weights that predict, shape [n_features, n_outputs]: see `models.quantize.packed`."""
+        """Return the weights that predict, shape [n_features, n_outputs]: see `models.ridge.packed`."""
         self.settle()
         assert self._quick is not None
         return self._quick

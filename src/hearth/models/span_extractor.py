@@ -19,8 +19,8 @@ import numpy as np
 import tokenizers
 from numpy.typing import NDArray
 
-from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, read_adapter
-from hearth.models.encoder.minilm import shared_tokenizer
+from hearth.models.lora_encoder import WIDTH, AdaptedEncoder, Array, read_adapter
+from hearth.models.sentence_encoder import shared_tokenizer
 
 KINDS = ("absent", "span", "option", "given", "yes", "no")
 ABSENT, SPAN, OPTION, GIVEN, YES, NO = range(len(KINDS))

@@ -22,8 +22,7 @@ import numpy as np
 
 from hearth.config import Settings
 from hearth.errors import CancelledError, ConfigError, MissingExtraError, PlannerError, StoreError
-from hearth.formats.plan_json import encode_argument, plan_to_json
-from hearth.formats.plan_validation import canonical
+from hearth.formats.plans import canonical, encode_argument, plan_to_json
 from hearth.protocols import Planner
 from hearth.storage.database import Store
 from hearth.types import OWNERS_WORD, Context, Plan, Refusal, Request, Step, ToolSpec

@@ -1,7 +1,7 @@
 """Drafts plans for many requests: the likeliest tools with the arguments that could be found, never a refusal.
 
 For files and measurements. An unsure draft has a low confidence, and one that lacks a required value names it; whether
-such a plan may be proposed or run is decided elsewhere (`formats.plan_validation`, the guard).
+such a plan may be proposed or run is decided elsewhere (`formats.plans`, the guard).
 """
 
 from __future__ import annotations

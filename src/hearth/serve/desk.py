@@ -24,8 +24,8 @@ from hearth.errors import RequestError
 from hearth.guard.decision import Rights
 from hearth.learning import corrections, skills
 from hearth.learning.demonstration_store import Entry, entry_of
-from hearth.learning.learned_state import Offer, State
 from hearth.learning.skills import Skill
+from hearth.learning.versions.learned_state import Offer, State
 from hearth.protocols import Encoder, Reply
 from hearth.storage.fault_log import note_fault
 from hearth.types import Episode, Plan, Request, Ruling

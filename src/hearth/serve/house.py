@@ -28,26 +28,20 @@ from hearth.errors import ConfigError, MissingExtraError, StoreError
 from hearth.guard.egress.gateway import Egress
 from hearth.permissions import make_private
 from hearth.protocols import CallContext, Encoder
-from hearth.serve.background import background_sync, idle_learning, resting, watchers
+from hearth.serve import phone_server
+from hearth.serve.background import background_sync
 from hearth.serve.background.background_sync import Letter, NewMail
+from hearth.serve.background.ringing import Aside, DesktopNotifier, Notifier, Ringing, hours_in, is_within
 from hearth.serve.desk import Desk
-from hearth.serve.door import KEYS_FILE, Application, Door, Keys, PhoneEntrance
-from hearth.serve.pages.house_pages import HousePages
+from hearth.serve.door import KEYS_FILE, Application, Door, Keys, PhoneEntrance, Phones
+from hearth.serve.pages.house_pages import OPEN, PHONE_COOKIE, HousePages, PhonePages, SettingsPage, Way
 from hearth.serve.pages.memory_pages import MemoryPages
-from hearth.serve.pages.page import PAGES, Page
+from hearth.serve.pages.page import PAGES, Page, PlanPages
 from hearth.serve.pages.page_parts import Home, Templates
-from hearth.serve.pages.phone_pages import OPEN, PHONE_COOKIE, PhonePages, Way
-from hearth.serve.pages.plan_pages import PlanPages
-from hearth.serve.pages.settings_page import SettingsPage
-from hearth.serve.phones import phone_server
-from hearth.serve.phones.paired import Phones
-from hearth.serve.phones.phone_server import BoundedHttp, PhoneServer, own_addresses
-from hearth.serve.phones.pushing import Pusher, Signer, Telling
-from hearth.serve.programs.client_tools import ClientTools
+from hearth.serve.phone_server import BoundedHttp, PhoneServer, Pusher, Signer, Telling, own_addresses
 from hearth.serve.programs.home_api import HomeApi, HomeLine
 from hearth.serve.programs.home_link import announced
-from hearth.serve.programs.openai_api import OpenAi
-from hearth.serve.ringing import Aside, DesktopNotifier, Notifier, Ringing, hours_in, is_within
+from hearth.serve.programs.openai_api import ClientTools, OpenAi
 from hearth.storage.database import Store
 from hearth.storage.fault_log import note_fault
 from hearth.tools.pim.reminders import FOLDER
@@ -144,8 +138,8 @@ def opened(
         mail = NewMail(settings.serve.tell_mail, store, _mail_teller(settings, now))
         sync = stack.enter_context(background_sync.running(home, settings, call, desk.touch, mail))
         templates = Templates((*PAGES, ("Household", "/household")) if is_household else PAGES)
-        idle = stack.enter_context(idle_learning.running(home, desk, settings.serve.learn_after_s, now))
-        sensed = stack.enter_context(watchers.running(home, environ, desk, now))
+        idle = stack.enter_context(background_sync.learning_idly(home, desk, settings.serve.learn_after_s, now))
+        sensed = stack.enter_context(background_sync.watching(home, environ, desk, now))
         seen = Home(home, store, specs, environ, now, call, lambda: (*sync.states, *sensed.states, *idle.states), mail)
         page = Page(desk, seen, templates)
         phones = Phones(store)
@@ -164,7 +158,7 @@ def opened(
         of_home = (HousePages, PlanPages, MemoryPages)
         routes = [route for pages in of_home for route in pages(desk, seen, templates).routes()]
         client_tools = ClientTools()
-        stack.enter_context(resting.running(desk, client_tools))
+        stack.enter_context(background_sync.letting_go(desk, client_tools))
         more = [*phone_pages.routes(), *routes, *settings_page.routes(), *OpenAi(desk, client_tools).routes()]
         application = _application(page, more, desk, home, beside)
         door = Door(application, keys, names, time.monotonic)

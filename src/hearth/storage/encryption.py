@@ -20,12 +20,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hearth.atomic_files import sync_folder
-from hearth.config.folders import has_key
+from hearth.config.setting_tables import has_key
 from hearth.errors import RequestError, StoreError, StoreFullError, StoreLockedError
 from hearth.storage import home_key as keys
 from hearth.storage.cipher_connection import connected
-from hearth.storage.connections import is_plain, refuse_plain, with_keys
-from hearth.storage.database import HomeLock
+from hearth.storage.database import HomeLock, is_plain, refuse_plain, with_keys
 from hearth.storage.home_key import MAGIC, MAX_BYTES, HomeKey, Seal, new_identity
 from hearth.storage.migrations import APPLICATION_ID
 from hearth.storage.workspace import TEMPORARY_PREFIX

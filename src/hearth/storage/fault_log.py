@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-from hearth.config.folders import has_key
+from hearth.config.setting_tables import has_key
 
 NAME = "faults.txt"
 MAX_BYTES = 200_000

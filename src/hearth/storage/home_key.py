@@ -29,7 +29,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hearth.atomic_files import replacing
-from hearth.config.folders import KEY_FILE, has_key
+from hearth.config.setting_tables import KEY_FILE, has_key
 from hearth.errors import HomeKeyError, MissingExtraError, RequestError, ToolError
 
 PASSPHRASE = "HEARTH_HOME_PASSPHRASE"  # noqa: S105 - the name of a variable

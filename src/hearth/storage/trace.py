@@ -23,7 +23,7 @@ from typing import Any, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hearth.errors import NotFound, StoreError
-from hearth.formats.plan_json import plan_from_json, plan_to_json
+from hearth.formats.plans import plan_from_json, plan_to_json
 from hearth.storage.database import Store
 from hearth.types import (
     PUBLIC,

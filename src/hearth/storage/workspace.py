@@ -23,15 +23,20 @@ import sqlite3
 import stat
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from hearth.config.folders import has_key
+from hearth import config
+from hearth.config import Settings
+from hearth.config.setting_tables import has_key
 from hearth.errors import Conflict, NotFound, SandboxError, StoreError, StoreFullError, ToolError
-from hearth.protocols import FileStat
+from hearth.protocols import FileStat, Workspace
 from hearth.storage.database import Store
+
+# ── Workspace ─────────────────────────────────────────────────────────────────────────────────────────────
 
 # ── Paths below one root ───────────────────────────────────────────────────────────────────────────────
 # Confine file access to the owner's folder: paths below one root, opened name by name.
@@ -898,3 +903,30 @@ def _check_unchanged(place: Place, before: _Before, path: str) -> None:
         identity = None
     if identity != before.identity:
         raise Conflict(f"{path!r} is being changed by another program; nothing was written; try again")
+
+
+# ── Open home ─────────────────────────────────────────────────────────────────────────────────────────────
+# A home that is open: its folder, its settings, its database, and what ends with it.
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """An open home, and the process's environment that goes with it."""
+
+    path: Path
+    settings: Settings
+    store: Store
+    environ: Mapping[str, str]
+    clock: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC)
+    """The time, in the owner's zone where an agent opened it."""
+    resources: ExitStack = field(default_factory=ExitStack)
+    """What is closed with the home, by whoever opened it."""
+
+    @property
+    def cache(self) -> Path:
+        """The folder of what was worked out once and may be deleted."""
+        return config.cache_folder(self.environ)
+
+    def workspace(self) -> Workspace:
+        """Return the owner's folder, to be read outside any call."""
+        return Folder(self.path / "owner", self.store).for_call("")

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from hearth.errors import Ambiguous, NotFound
 from hearth.formats.tool_signature import tool
-from hearth.language.text.word_match import folded
-from hearth.language.values.public_names import LARGE_CITIES
+from hearth.language.tokens import folded
+from hearth.language.values.identifying import LARGE_CITIES
 from hearth.protocols import CallContext
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

@@ -20,7 +20,7 @@ from typing import Annotated, Literal
 
 from hearth.errors import Ambiguous, Conflict, NotFound, SandboxError, ToolError
 from hearth.formats.tool_signature import Names, tool
-from hearth.language.text.word_match import Wanted, fold, names, wanted
+from hearth.language.tokens import Wanted, fold, names, wanted
 from hearth.protocols import CallContext, Workspace
 from hearth.types import FilePath, Referent
 

@@ -15,22 +15,10 @@ from typing import Annotated, NewType
 
 from hearth import patterns as re
 from hearth.errors import Ambiguous, NotFound, ToolError
-from hearth.formats.headings import heading_of
-from hearth.formats.record_places import RecordPlaces
+from hearth.formats.record_places import RecordPlaces, heading_of
 from hearth.formats.tool_signature import ID_IS_A_KEY, Names, tool
-from hearth.language.text.spelling import Spelling
-from hearth.language.text.word_match import (
-    NO_SUCH_WORD,
-    Wanted,
-    excerpt,
-    fold,
-    id_asked,
-    names,
-    same_name,
-    stem,
-    stems,
-    wanted,
-)
+from hearth.language.thesaurus import Spelling
+from hearth.language.tokens import NO_SUCH_WORD, Wanted, excerpt, fold, id_asked, names, same_name, stem, stems, wanted
 from hearth.protocols import CallContext, Workspace
 from hearth.tools.files import decoded, text_bytes
 from hearth.types import FilePath, Referent

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hearth.cli.serve.up_command import service_file
+from hearth.cli.up_command import service_file
 from hearth.errors import ConfigError
 
 ODD = ["/home/mira/hearth", "/home/Mira & Jo/my 100% home", '/srv/a"b\\c', "/srv/$HOME/%h {x}", "/srv/ünï <b>"]

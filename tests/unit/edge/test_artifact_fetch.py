@@ -13,8 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from hearth.edge import enrolment
-from hearth.edge.artifact_fetch import MAX_BYTES, Taken, TakenKind, Wanted, fetch, folder, taken
-from hearth.edge.cloud_link import Link
+from hearth.edge.cloud_link import MAX_BYTES, Link, Taken, TakenKind, Wanted, artifact_folder, fetch, taken
 from hearth.errors import LinkError, StoreFullError, WireError
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
@@ -58,7 +57,11 @@ class Home:
         return fetch(link, self.store, self.path, wanted, self.cloud.public_key, lambda: FIXED_NOW)
 
     def files(self) -> list[str]:
-        return sorted(one.name for one in folder(self.path).iterdir()) if folder(self.path).exists() else []
+        return (
+            sorted(one.name for one in artifact_folder(self.path).iterdir())
+            if artifact_folder(self.path).exists()
+            else []
+        )
 
 
 @pytest.fixture

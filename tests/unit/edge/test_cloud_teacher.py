@@ -16,19 +16,18 @@ from hearth.config import read_settings
 from hearth.edge import enrolment
 from hearth.edge.cloud_link import Link
 from hearth.edge.cloud_teacher import CloudTeacher, Completing, open_teacher
-from hearth.edge.outbox import Outbox, Sender
-from hearth.edge.share_policy import Sharer
+from hearth.edge.outbox import Outbox, Sender, Sharer
 from hearth.errors import PlannerError
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names import OwnerNames, OwnName
 from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.guard.policy.question import YesApprover
+from hearth.learning.corrections import Budget, Limits, MeteredTeacher, Origin, entry_from
 from hearth.learning.demonstration_store import why_touched
-from hearth.learning.teacher import Budget, Limits, MeteredTeacher, Origin, entry_from
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.deferral import Cascade
 from hearth.storage.database import Store
-from hearth.storage.open_home import Home
+from hearth.storage.workspace import Home
 from hearth.testing import FIXED_NOW, FixedApprover, HashEncoder, check_teacher
 from hearth.types import Context, Parameter, Plan, Refusal, Request, ToolSpec
 from tests.small_cloud import AWAY, LOST, TOKEN, URL, DoorTo, SmallCloud, problem

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from hearth.edge import enrolment
 from hearth.edge.cloud_link import Link
-from hearth.edge.outbox import Kind, Outbox, Sender, Turn, one_at_a_time, put
-from hearth.edge.share_policy import Sharer
+from hearth.edge.outbox import Kind, Outbox, Sender, Sharer, Turn, one_at_a_time, put
 from hearth.errors import HomeBusyError, StoreFullError
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.egress.masking_door import MaskingDoor

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hearth.config import Settings, parse_settings
-from hearth.config.toml_text import with_values
+from hearth.config.settings_edit import with_values
 from hearth.edge import enrolment
 from hearth.edge.cloud_teacher import open_link
 from hearth.edge.enrolment import (
@@ -27,7 +27,7 @@ from hearth.edge.enrolment import (
 from hearth.edge.outbox import put
 from hearth.errors import ConfigError, LinkError, StoreFullError, WireError
 from hearth.storage.database import Store
-from hearth.storage.open_home import Home
+from hearth.storage.workspace import Home
 from hearth.testing import FIXED_NOW
 from tests.small_cloud import URL, DoorTo, SmallCloud
 

@@ -15,15 +15,19 @@ from hypothesis import strategies as st
 from hearth.edge import enrolment
 from hearth.edge.outbox import (
     LONGEST_WAIT_S,
+    Kept,
     Outbox,
     Pace,
+    Said,
+    Shareable,
+    Sharer,
+    _masked,
     note_all_demonstrations,
     note_demonstrations,
     put,
     stable_id,
     trim,
 )
-from hearth.edge.share_policy import Kept, Said, Shareable, Sharer, _masked
 from hearth.errors import StoreFullError
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names import OwnerNames, OwnName

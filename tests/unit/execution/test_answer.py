@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from hearth.execution.answer import compose, fill, human, listed, reword, said_duration, say
+from hearth.execution.results import compose, fill, human, listed, reword, said_duration, say
 from hearth.models.llm.scripted import ScriptedModel
 from hearth.types import (
     Answer,

@@ -21,7 +21,7 @@ from hearth.errors import CancelledError, NotFound, StoreFullError, ToolError, T
 from hearth.execution.executor import Executor, Pauses, _Run
 from hearth.formats.tool_signature import FunctionTool, Sink, tool
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.policy import Policy, Rule
+from hearth.guard.policy.rules import Policy, Rule
 from hearth.protocols import CallContext
 from hearth.storage.database import Store
 from hearth.storage.trace import StartedStep, Trace, UnfinishedEpisode

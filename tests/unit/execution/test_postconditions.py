@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from hearth.execution.postconditions import unmet
-from hearth.guard.flow.labels import Value
+from hearth.execution.results import unmet
+from hearth.guard.labels import Value
 from hearth.types import OWNER, Parameter, Plain, StepResult, ToolSpec
 
 EVENTS = ToolSpec(

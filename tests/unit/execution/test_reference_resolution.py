@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.errors import Ambiguous, BadReference, NotFound
-from hearth.execution.reference_resolution import bind, name_of, render
-from hearth.guard.flow.labels import Value
+from hearth.execution.results import bind, name_of, render
+from hearth.guard.labels import Value
 from hearth.types import OWNER, Argument, Label, Parameter, Plain, Plan, Ref, Step, StepResult, ToolSpec
 
 CONTACT: dict[str, Plain] = {"id": "c1", "name": "Anna", "email": "anna@example.org", "phone": "", "birthday": None}

@@ -12,10 +12,10 @@ import pytest
 from hearth.errors import PlannerError
 from hearth.execution.executor import Executor
 from hearth.execution.repair import Repairer, reflect
-from hearth.formats.plan_validation import check_plan
+from hearth.formats.plans import check_plan
 from hearth.formats.tool_signature import tool
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.policy import Policy, Rule
+from hearth.guard.policy.rules import Policy, Rule
 from hearth.protocols import CallContext
 from hearth.storage.database import Store
 from hearth.storage.trace import Trace

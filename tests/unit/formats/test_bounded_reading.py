@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import Unreadable
-from hearth.formats.untrusted.bounded_reading import Bounds, _Workers, read_bounded
-from hearth.formats.untrusted.reading_worker import IDLE_S
+from hearth.formats.bounded_reading import Bounds, _Workers, read_bounded
+from hearth.formats.reading_worker import IDLE_S
 
 READERS = """
 import json, os, signal, socket, time

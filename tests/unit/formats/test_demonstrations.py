@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hearth.formats.plan_json import read_demonstrations
-from hearth.formats.plan_validation import faults
+from hearth.formats.plans import faults, read_demonstrations
 from hearth.language.values.slots import find_slots
 from hearth.planning.arguments.alignment import Constant, explain, flat
 from hearth.planning.dialogue.answer_steps import FIND
@@ -66,8 +65,8 @@ def test_every_plan_can_be_run(demonstrations: list[Demonstration], tools: Mappi
 def test_every_tool_is_shown(demonstrations: list[Demonstration], tools: Mapping[str, ToolSpec]) -> None:
     counts = Counter(tool for d in demonstrations for tool in {s.tool for s in d.plan.steps})
     least = 6 if demonstrations[0].id.startswith("d-") else 1
-    # Questions that nothing else serves are put to everything the owner has (`dialogue.memory_fallback`), and the form of a
-    # question about footage decides its tool (`dialogue.outside_questions`): neither is recalled.
+    # Questions that nothing else serves are put to everything the owner has (`dialogue.fallbacks`), and the form of a
+    # question about footage decides its tool (`dialogue.fallbacks`): neither is recalled.
     by_form = {FIND, "count_people", "check_activity", "read_total"}
     assert not {name: counts[name] for name in tools if counts[name] < least and name not in by_form}
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hearth.errors import PlanError, RegistryError, RequestError
-from hearth.formats.plan_json import (
+from hearth.formats.plans import (
     decode_argument,
     encode_argument,
     plan_from_json,

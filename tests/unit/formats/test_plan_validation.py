@@ -16,7 +16,7 @@ from hearth.errors import (
     UnknownTool,
     WrongType,
 )
-from hearth.formats.plan_validation import (
+from hearth.formats.plans import (
     MAX_DEPTH,
     MAX_STEPS,
     check_plan,

@@ -7,9 +7,7 @@ import os
 
 import pytest
 
-from hearth.guard.flow.labels import PlannedStep, Value
-from hearth.guard.flow.provenance import KnownAddresses
-from hearth.guard.policy.policy import Policy, Rule
+from hearth.guard.labels import KnownAddresses, PlannedStep, Value
 from hearth.guard.policy.question import (
     MAX_TEXT_CHARS,
     PROMPT,
@@ -23,6 +21,7 @@ from hearth.guard.policy.question import (
     said_address,
     source_words,
 )
+from hearth.guard.policy.rules import Policy, Rule
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER, Label, Parameter, Plan, Ref, Referent, Ruling, Step, ToolSpec, Whence
 

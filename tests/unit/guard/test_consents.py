@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from hearth.errors import NotFound
-from hearth.guard.flow.labels import Value, label_of
-from hearth.guard.policy.consents import LASTS, Consents
+from hearth.guard.labels import Value, label_of
+from hearth.guard.policy.question import LASTS, Consents
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER, Parameter, Plain, ToolSpec

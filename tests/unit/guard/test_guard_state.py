@@ -6,16 +6,8 @@ import datetime as dt
 
 import pytest
 
-from hearth.guard.flow.provenance import (
-    AddressBook,
-    Origin,
-    Provenance,
-    digest_of,
-    has_lookalike_letters,
-    normalised,
-    records,
-)
-from hearth.guard.guard_state import CallCounts
+from hearth.guard.decision import CallCounts
+from hearth.guard.labels import AddressBook, Origin, Provenance, digest_of, has_lookalike_letters, normalised, records
 from hearth.storage.database import FIRST_LOOK, Store
 from hearth.storage.trace import StartedStep, Trace
 from hearth.testing import FIXED_NOW, InMemoryWorkspace

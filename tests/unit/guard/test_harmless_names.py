@@ -6,8 +6,7 @@ import pytest
 
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names import OwnerNames, OwnName
-from hearth.language.text.finder_text import Found
-from hearth.language.values.public_names import is_public
+from hearth.language.values.identifying import Found, is_public
 
 
 def _masked(text: str, kind: str, name: str, names: OwnerNames | None = None) -> str:

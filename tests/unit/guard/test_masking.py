@@ -8,7 +8,7 @@ from hearth.config import MASK_KINDS, MASKED_KINDS
 from hearth.errors import UnknownStandInError
 from hearth.guard.deidentify.masker import Masked, Masker
 from hearth.guard.deidentify.names import OwnerNames, OwnName
-from hearth.language.text.finder_text import Found
+from hearth.language.values.identifying import Found
 from hearth.testing import FIXED_NOW
 from hearth.types import Plan, Refusal, Request, Step
 from tests.work import grows_in_step

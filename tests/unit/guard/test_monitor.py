@@ -11,13 +11,12 @@ import pytest
 from hearth.config import OrderedRule, Rate
 from hearth.errors import BadResult, DeniedError, NotFound, NotInEnum, StoreFullError, ToolCrashed, WrongType
 from hearth.formats.tool_signature import FunctionTool, Sink, tool
-from hearth.guard.capability.warrant import KnownTools, Warrant
-from hearth.guard.decision import Against, Agreed, Call, Judge, Occasion
-from hearth.guard.flow.labels import Value
-from hearth.guard.guard_state import Records
+from hearth.guard.decision import Against, Agreed, Call, Judge, Occasion, Records
+from hearth.guard.labels import Value
 from hearth.guard.monitor import MAX_ALLOWED_PLANS, Monitor
-from hearth.guard.policy.policy import Policy, Rule
 from hearth.guard.policy.question import RefusingApprover
+from hearth.guard.policy.rules import Policy, Rule
+from hearth.guard.policy.warrant import KnownTools, Warrant
 from hearth.protocols import CallContext, Reply
 from hearth.testing import FixedApprover, make_call
 from hearth.types import OWNER, Label, Plain, Plan, Ref, Request, Ruling, Step

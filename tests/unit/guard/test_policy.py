@@ -6,7 +6,7 @@ import pytest
 
 from hearth.config import Rule as ConfiguredRule
 from hearth.errors import ConfigError
-from hearth.guard.policy.policy import Policy, Rule
+from hearth.guard.policy.rules import Policy, Rule
 from hearth.types import Parameter, Plan, Ref, Step, ToolSpec
 
 READ = ToolSpec("find_mail", "Find mail.", source="message", returns="list[Mail]", fields={"sender": "EmailAddress"})

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from hearth.errors import BadResult
-from hearth.guard.flow.result_validation import MAX_RESULT_BYTES, checked
+from hearth.guard.monitor import MAX_RESULT_BYTES, checked
 from hearth.types import ToolSpec
 from tests.work import calls_of
 

@@ -11,10 +11,8 @@ import pytest
 
 from hearth.config import parse_settings
 from hearth.errors import ConfigError
-from hearth.guard.flow.labels import Value, label_of
-from hearth.guard.flow.provenance import KnownAddresses
-from hearth.guard.policy.policy import Policy
-from hearth.guard.policy.rules import Circumstances
+from hearth.guard.labels import KnownAddresses, Value, label_of
+from hearth.guard.policy.rules import Circumstances, Policy
 from hearth.types import OWNER, Label, Parameter, Plain, Plan, Ref, Step, ToolSpec
 from tests.work import grows_in_step
 

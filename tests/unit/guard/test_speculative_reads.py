@@ -15,7 +15,7 @@ from hearth.agent import Agent, make_home
 from hearth.errors import EgressError, PlannerError
 from hearth.formats.tool_signature import FunctionTool
 from hearth.guard.egress.speculative_reads import Foreseen, ShutEgress
-from hearth.guard.flow.labels import Value
+from hearth.guard.labels import Value
 from hearth.guard.policy.question import YesApprover
 from hearth.planning.deferral import Cascade
 from hearth.protocols import CallContext, Cause, Tool

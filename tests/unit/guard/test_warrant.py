@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.guard.capability.evidence import Evidence
-from hearth.guard.capability.record_extraction import Owner
-from hearth.guard.capability.request_words import days_said
-from hearth.guard.flow.labels import Value
+from hearth.guard.labels import Value
+from hearth.guard.policy.request_words import Owner, days_said
+from hearth.guard.policy.warrant import Evidence
 from hearth.types import OWNER, PUBLIC, Plain, Plan, Ref, Request, Step
 from tests.warrants import ME, NORA, NOW, Seen, judged, values, warrant
 

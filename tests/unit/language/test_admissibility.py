@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.language.acts.admissibility import MAX_CHARACTERS, why_unreadable
+from hearth.language.reading import MAX_CHARACTERS, why_unreadable
 from tests.work import calls_of
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from hearth.language.acts.admissibility import beyond_tools, without_manner
+from hearth.language.reading import beyond_tools, without_manner
 from hearth.language.values.slots import find_slots
 from hearth.testing import FIXED_NOW
 from hearth.types import Context

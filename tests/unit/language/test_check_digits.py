@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.language.values.check_digits import iban_digits, iban_length, is_iban, is_luhn, is_spanish, luhn_digit
+from hearth.language.values.identifying import iban_digits, iban_length, is_iban, is_luhn, is_spanish, luhn_digit
 
 
 @pytest.mark.parametrize("text", ["4111111111111111", "3782 822463 10005", "٤١١١١١١١١١١١١١١١", "0" * 13])

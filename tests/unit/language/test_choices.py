@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 
 from hearth.language.discourse.coreference import read_after
-from hearth.language.discourse.question_answers import WITHIN, chosen
+from hearth.language.discourse.plain_request import WITHIN, chosen
 from hearth.language.reading import Utterance
 from hearth.testing import FIXED_NOW
 from hearth.types import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.language.text.word_match import Query, excerpt, names, wanted
+from hearth.language.tokens import Query, excerpt, names, wanted
 from tests.work import grows_in_step
 
 

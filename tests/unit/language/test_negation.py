@@ -7,8 +7,8 @@ import datetime as dt
 import pytest
 
 from hearth.agent import shipped_demonstrations
-from hearth.language.acts.clauses import forbids, with_denials
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.language.clauses import forbids, with_denials
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
 from hearth.types import OWNERS_WORD, Context, Demonstration, Plan, Ref, Refusal, Request, Step

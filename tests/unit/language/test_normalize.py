@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.language.text.word_match import Query, folded, stem, stems
+from hearth.language.tokens import Query, folded, stem, stems
 
 
 def test_case_and_accents_make_no_difference() -> None:

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from hearth.language.discourse.question_answers import answered, with_mark_first
+from hearth.language.discourse.plain_request import answered, with_mark_first
 from hearth.language.reading import Utterance
 from hearth.testing import FIXED_NOW
 from hearth.types import Answer, Context, Entity, Episode, Refusal, Request

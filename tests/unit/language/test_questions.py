@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.language.acts.questions import (
-    Believed,
-    SaidBy,
-    asked_of,
-    believed_then,
-    declares,
-    said_by,
-    states_in_a_clause,
-)
+from hearth.language.reading import Believed, SaidBy, asked_of, believed_then, declares, said_by, states_in_a_clause
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.language.acts.shared_verbs import SharedVerb, shared_verbs
+from hearth.language.clauses import SharedVerb, shared_verbs
 from hearth.language.reading import Utterance
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Entity

@@ -6,8 +6,7 @@ import pytest
 
 from hearth.config import MASKED_KINDS
 from hearth.guard.deidentify.masker import Masker
-from hearth.language.text.finder_text import plain, words
-from hearth.language.values.special_categories import find_special
+from hearth.language.values.identifying import find_special, plain, words
 
 TOLD = [
     ("I'm going to therapy on Thursdays", "health", "going to therapy"),

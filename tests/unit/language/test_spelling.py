@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.language.text.spelling import Spelling, one_slip_from, two_slips_price
+from hearth.language.thesaurus import Spelling, one_slip_from, two_slips_price
 
 SHIPPED = Spelling.shipped()
 SMALL = Spelling(["remind", "reminder", "milk", "tomorrow", "shopping"], ["meeting", "meting", "make", "bake"])

@@ -13,9 +13,16 @@ from typing import Any
 import pytest
 
 from hearth.errors import ConfigError, StoreFullError
-from hearth.learning.llm import adapter_versions
-from hearth.learning.llm.adapter_versions import fingerprint_of, pack, read_packed, unpack
-from hearth.learning.llm.distillation import LanguageOptions, LanguageRecord, read_record
+from hearth.learning.finetune import adapters
+from hearth.learning.finetune.adapters import (
+    LanguageOptions,
+    LanguageRecord,
+    fingerprint_of,
+    pack,
+    read_packed,
+    read_record,
+    unpack,
+)
 
 RECORD = LanguageRecord(
     method="lora", base="/home/keeper/models/tiny", base_sha256="b" * 64, data_sha256="d" * 64, ids=("mia-1", "mia-2"),
@@ -104,7 +111,7 @@ def test_half_an_adapter_is_not_packed(tmp_path: Path, missing: str) -> None:
 
 
 def test_what_is_too_large_for_devices_is_not_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapter_versions, "MAX_ADAPTER_BYTES", 1_000)
+    monkeypatch.setattr(adapters, "MAX_ADAPTER_BYTES", 1_000)
     with pytest.raises(ConfigError, match="at most 1,000"):
         pack(written(tmp_path / "made"))
 

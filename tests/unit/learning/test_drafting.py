@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hearth.learning import drafting
-from hearth.learning.drafting import solved
-from hearth.learning.learned_state import Offer, State
+from hearth.learning.versions import drafting
+from hearth.learning.versions.drafting import solved
+from hearth.learning.versions.learned_state import Offer, State
 from hearth.testing import HashEncoder
 from tests.small_world import OPTIONS, TOOLS, lessons, opened, shown
 from tests.small_world import few_features as few_features

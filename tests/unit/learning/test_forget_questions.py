@@ -11,8 +11,8 @@ import pytest
 from hearth import cli
 from hearth.edge.outbox import Outbox, put
 from hearth.formats import edge_protocol
-from hearth.learning.learned_state import State
 from hearth.learning.unlearning import Sought, find, forget
+from hearth.learning.versions.learned_state import State
 from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER

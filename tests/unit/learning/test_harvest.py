@@ -8,10 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from hearth.guard.flow.injection import INJECTION
-from hearth.learning.corrections import UNANSWERED, harvest, note, secret_in
+from hearth.guard.injection import INJECTION
+from hearth.learning.corrections import UNANSWERED, Origin, entry_from, harvest, note, secret_in
 from hearth.learning.demonstration_store import Buffer
-from hearth.learning.teacher import Origin, entry_from
 from hearth.storage.database import Store
 from hearth.storage.trace import StartedStep, Trace
 from hearth.testing import FIXED_NOW

@@ -17,9 +17,9 @@ pytest.importorskip("peft", reason="needs the extra hf: pip install 'hearth-agen
 pytest.importorskip("llguidance", reason="needs the extra hf: pip install 'hearth-agent[hf]'")
 
 from hearth.errors import ConfigError, NotFound, PlannerError, RequestError, StoreError
-from hearth.learning.llm import adapter_versions as adapters_module
-from hearth.learning.llm.adapter_versions import Adapters, scores
-from hearth.learning.llm.distillation import (
+from hearth.learning.finetune import adapters as adapters_module
+from hearth.learning.finetune.adapters import (
+    Adapters,
     LanguageOptions,
     Lessons,
     Samples,
@@ -28,9 +28,10 @@ from hearth.learning.llm.distillation import (
     folder_sha256,
     move,
     read_record,
+    scores,
     write_record,
 )
-from hearth.models.llm.huggingface import HuggingFaceModel, current_adapter
+from hearth.models.llm.local_models import HuggingFaceModel, current_adapter
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 from tests.tiny_models import make_llama
 

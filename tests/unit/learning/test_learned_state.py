@@ -10,7 +10,7 @@ import pytest
 
 from hearth.errors import HomeBusyError, NotFound, RegistryError
 from hearth.learning.demonstration_store import Entry
-from hearth.learning.learned_state import State
+from hearth.learning.versions.learned_state import State
 from hearth.types import Plan, Step
 from tests.small_world import ENCODER, TOOLS, first, learnt, lessons, opened, recall, shown, wrong_trains
 from tests.small_world import few_features as few_features

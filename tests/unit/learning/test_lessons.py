@@ -13,9 +13,9 @@ import pytest
 
 from hearth.errors import MissingExtraError, RequestError, StoreCorruptError
 from hearth.learning.finetune.lessons import AdapterOptions, Epoch, Lesson, Task, Trained, lesson_of, reflected
-from hearth.learning.finetune.trainer import train
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.learning.finetune.second_tier import train_pointer
 from hearth.models.pointer import MODEL_FILE, Pointer, ToolTable
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.testing import HashEncoder
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 
@@ -59,7 +59,7 @@ def trained(
     replay: Sequence[Lesson] = (),
 ) -> tuple[list[Epoch], Trained]:
     pytest.importorskip("torch", reason="training of tier two needs the extra `train`")
-    *epochs, last = train(Task(lessons, TOOLS, encoder, folder, options, 5, start_from, replay))
+    *epochs, last = train_pointer(Task(lessons, TOOLS, encoder, folder, options, 5, start_from, replay))
     assert isinstance(last, Trained)
     return [epoch for epoch in epochs if isinstance(epoch, Epoch)], last
 
@@ -71,7 +71,7 @@ def test_without_torch_the_message_says_what_to_install(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, "hearth.learning.finetune.pointer_training", raising=False)
     with pytest.raises(MissingExtraError, match=r"pip install 'hearth-agent\[train\]'"):
-        train(Task(LESSONS, TOOLS, HashEncoder(), tmp_path / "a"))
+        train_pointer(Task(LESSONS, TOOLS, HashEncoder(), tmp_path / "a"))
 
 
 def test_a_demonstration_as_a_lesson() -> None:
@@ -154,7 +154,7 @@ def test_going_on_remembers_its_parent_and_what_it_knew(
 
 def test_a_stopped_run_leaves_nothing(tmp_path: Path, encoder: MiniLMEncoder) -> None:
     pytest.importorskip("torch", reason="training of tier two needs the extra `train`")
-    run = train(Task(LESSONS, TOOLS, encoder, tmp_path / "adapter", SMALL))
+    run = train_pointer(Task(LESSONS, TOOLS, encoder, tmp_path / "adapter", SMALL))
     next(run)
     run.close()  # type: ignore[attr-defined]
     assert list(tmp_path.iterdir()) == []

@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 
 from hearth.errors import PlannerError, UnknownStandInError
-from hearth.guard.flow.injection import InjectionReader
-from hearth.learning.llm.llm_fact_extraction import EVENTS_AT_ONCE, Reading, read_facts
+from hearth.guard.injection import InjectionReader
+from hearth.learning.finetune.llm_fact_extraction import EVENTS_AT_ONCE, Reading, read_facts
 from hearth.memory.event_memory import EventMemory, NewEvent
-from hearth.memory.facts.fact_extraction import Told
-from hearth.memory.facts.fact_rules import Known, Read
-from hearth.memory.facts.fact_store import ME, Fact, FactStore
-from hearth.memory.facts.grounding import CONFIDENCE, Claim, grounded
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.fact_extraction import CONFIDENCE, Claim, Known, Read, Told, grounded
+from hearth.memory.facts import ME, Fact, FactStore
 from hearth.models.llm.scripted import ScriptedModel
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER, Label
@@ -234,7 +232,7 @@ def test_nothing_is_proposed_twice_nor_what_the_owner_said_no_to(store: Store, f
 
 
 def test_what_ended_is_not_proposed_from_old_words(store: Store, facts: FactStore) -> None:
-    from hearth.memory.facts.fact_store import NewFact
+    from hearth.memory.facts import NewFact
 
     fact = facts.add(NewFact(ME, "lives in", "Ghent"), FIXED_NOW)
     facts.end(fact.id, FIXED_NOW, FIXED_NOW)

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from hearth.errors import HearthError, MissingExtraError
-from hearth.learning import drafting, tier_files
 from hearth.learning.demonstration_store import Entry
-from hearth.learning.drafting import solved
-from hearth.learning.finetune import second_tier, trainer
+from hearth.learning.finetune import second_tier
 from hearth.learning.finetune.lessons import Epoch, Lesson, Task, Trained
-from hearth.learning.learned_state import State, silent
 from hearth.learning.unlearning import Sought, find, forget
+from hearth.learning.versions import drafting, learned_state
+from hearth.learning.versions.drafting import solved
+from hearth.learning.versions.learned_state import State, silent
 from hearth.protocols import Proposal
 from hearth.storage.trace import Trace
 from hearth.testing import FIXED_NOW
@@ -65,9 +65,9 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[State]:
     def read(folder: Path, tools: Any, graph: Any) -> Told | None:
         return Told(json.loads((folder / "plans.json").read_text()))
 
-    monkeypatch.setattr(trainer, "train", train)
-    monkeypatch.setattr(tier_files, "opened", read)
-    monkeypatch.setattr(second_tier, "fault", lambda folder: "" if (folder / "plans.json").exists() else "gone")
+    monkeypatch.setattr(second_tier, "train_pointer", train)
+    monkeypatch.setattr(learned_state, "opened_tier", read)
+    monkeypatch.setattr(second_tier, "tier_fault", lambda folder: "" if (folder / "plans.json").exists() else "gone")
     monkeypatch.setattr(second_tier, "LEAST_TAUGHT", 20)
     monkeypatch.setattr(drafting, "options_of", lambda _: OPTIONS)
     with opened(tmp_path / "state") as state:
@@ -169,7 +169,7 @@ def test_what_harms_is_refused_and_leaves_no_files(state: State, monkeypatch: py
         (task.folder / "plans.json").write_text("{}")
         yield Trained(task.folder, {d.id: proposal(("order_pizza",)) for d in task.lessons}, {})
 
-    monkeypatch.setattr(trainer, "train", train)
+    monkeypatch.setattr(second_tier, "train_pointer", train)
     number, verdict = second_tier.train(state, silent)
     assert number is None
     assert verdict.reason.startswith("nothing would improve")
@@ -188,7 +188,7 @@ def test_stopped_or_without_torch_nothing_has_changed(state: State, monkeypatch:
             raise error
             yield
 
-        monkeypatch.setattr(trainer, "train", train)
+        monkeypatch.setattr(second_tier, "train_pointer", train)
         with pytest.raises(type(error)):
             second_tier.train(state, silent)
     assert state.digest() == before
@@ -197,7 +197,7 @@ def test_stopped_or_without_torch_nothing_has_changed(state: State, monkeypatch:
 def test_damaged_files_of_it_are_passed_over(tmp_path: Path) -> None:
     folder = tmp_path / "pointer-1"
     folder.mkdir()
-    assert tier_files.opened(folder, TOOLS, None) is None
-    assert tier_files.held(folder) == {}
+    assert learned_state.opened_tier(folder, TOOLS, None) is None
+    assert learned_state.tier_proposals(folder) == {}
     (folder / "held.json").write_text("[]")
-    assert tier_files.held(folder) == {}
+    assert learned_state.tier_proposals(folder) == {}

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import NotFound, RequestError
-from hearth.learning.learned_state import Offer, State
 from hearth.learning.skills import accept, dismiss, propose, remove, skills, suggested_name
+from hearth.learning.versions.learned_state import Offer, State
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.storage.database import Store
 from hearth.storage.trace import Trace

@@ -12,8 +12,8 @@ import pytest
 from hearth.errors import PlanError, PlannerError, RequestError, StoreFullError
 from hearth.learning.corrections import correct, harvest
 from hearth.learning.demonstration_store import Buffer
-from hearth.learning.learned_state import Offer, State
 from hearth.learning.stream import LoopOptions, LoopReport, gather_waiting
+from hearth.learning.versions.learned_state import Offer, State
 from hearth.planning.deferral import Agreements
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.protocols import Teacher

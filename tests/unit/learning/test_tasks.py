@@ -7,7 +7,15 @@ import random
 import numpy as np
 import pytest
 
-from hearth.learning.tasks import Task, by_sample, find_frontier, find_tasks, grouped, with_scores, without
+from hearth.learning.versions.promotion_gate import (
+    Task,
+    by_sample,
+    find_frontier,
+    find_tasks,
+    grouped,
+    with_scores,
+    without,
+)
 from hearth.testing import HashEncoder
 from tests.small_world import lessons
 

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import PlannerError, RequestError
-from hearth.formats.plan_json import plan_to_json
+from hearth.formats.plans import plan_to_json
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names import OwnerNames, OwnName
 from hearth.guard.egress.masking_door import MaskedModel, MaskingDoor
-from hearth.learning.demonstration_store import Buffer
-from hearth.learning.teacher import (
+from hearth.learning.corrections import (
     Budget,
     BudgetSpent,
     EndpointTeacher,
@@ -28,6 +27,7 @@ from hearth.learning.teacher import (
     Spent,
     entry_from,
 )
+from hearth.learning.demonstration_store import Buffer
 from hearth.models.llm.scripted import ScriptedModel
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, ScriptedTeacher, check_teacher

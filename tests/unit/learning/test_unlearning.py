@@ -12,11 +12,11 @@ import pytest
 
 from hearth.errors import NotFound
 from hearth.guard.egress.ledger import Draft, Ledger
-from hearth.guard.flow.labels import Value
-from hearth.guard.policy.consents import Consents
+from hearth.guard.labels import Value
+from hearth.guard.policy.question import Consents
 from hearth.learning.demonstration_store import Entry
-from hearth.learning.learned_state import State
 from hearth.learning.unlearning import Found, Receipt, Sought, find, forget
+from hearth.learning.versions.learned_state import State
 from hearth.memory.event_memory import EventMemory
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.storage.trace import Trace

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.memory.inquiry.reading.answer_reading import (
+from hearth.memory.inquiry.answer_reading import (
     SIGNS,
     AnswerReader,
     _cuts_word,
+    asked_of,
     asks_yes_or_no,
     chance_of,
     deed_asked,
+    is_pronoun,
     lacks_kind,
     lacks_noun,
-)
-from hearth.memory.inquiry.reading.answer_subjects import is_pronoun, of_the_writer, who_told
-from hearth.memory.inquiry.reading.value_owners import (
-    asked_of,
     lines_of_others,
+    of_the_writer,
     people_of,
+    who_told,
     with_apostrophes,
     worded_for,
 )
-from hearth.memory.passages.passage_store import Passage
-from hearth.memory.search.word_forms import key_of, keys_of
+from hearth.memory.search.passage_store import Passage
+from hearth.memory.search.search_words import key_of, keys_of
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from hearth.memory.answers.home_answers import HomeAnswers
+from hearth.memory.inquiry.answer_reading import AnswerReader, Reading, least_chance
 from hearth.memory.inquiry.answer_telling import answer_of, kind_of, own_first
-from hearth.memory.inquiry.home_answers import HomeAnswers
-from hearth.memory.inquiry.reading.answer_reading import AnswerReader, Reading, least_chance
-from hearth.memory.passages.passage_store import Candidate, Passage
+from hearth.memory.search.passage_store import Candidate, Passage
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
 from hearth.tools.memory import LEAST_SURE

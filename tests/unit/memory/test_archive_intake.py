@@ -15,11 +15,10 @@ import pytest
 
 from hearth.errors import RequestError
 from hearth.memory.event_memory import EventMemory
-from hearth.memory.passages.collecting import passages_in
-from hearth.memory.transfer import archive_contents
-from hearth.memory.transfer.archive_contents import pieces_of
-from hearth.memory.transfer.archive_intake import Intake, Taken, safe_name
-from hearth.memory.transfer.import_sources import Source
+from hearth.memory.search.collecting import passages_in
+from hearth.memory.transfer import archives
+from hearth.memory.transfer.archives import Intake, Taken, pieces_of, safe_name
+from hearth.memory.transfer.importers import Source
 from hearth.storage.database import Store
 from hearth.testing import InMemoryWorkspace, make_call
 from hearth.tools.pim.calendar import next_event
@@ -196,7 +195,7 @@ def test_pieces_that_break_are_named_and_the_rest_goes_on(handed: Path, tmp_path
 
 
 def test_a_file_packed_too_tightly_is_left_out(tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive_contents, "_MOST_UNPACKED_BYTES", 1_000)
+    monkeypatch.setattr(archives, "_MOST_UNPACKED_BYTES", 1_000)
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("bomb.txt", "a" * 3_000_000)
         archive.writestr("../../note.md", "# Up\n\nA name that leads elsewhere.\n")

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from hearth.memory.inquiry.asked_operations import N_CELLS, OPERATIONS, AskedOperations, Understood, stretch_of
-from hearth.memory.inquiry.home_answers import HomeAnswers
-from hearth.memory.inquiry.reading.answer_reading import AnswerReader
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.answers.home_answers import N_CELLS, OPERATIONS, AskedOperations, HomeAnswers, Understood, stretch_of
+from hearth.memory.inquiry.answer_reading import AnswerReader
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.protocols import Encoder, HomeAnswer
 from hearth.storage.database import Store
 from hearth.testing import HashEncoder, InMemoryWorkspace, make_call

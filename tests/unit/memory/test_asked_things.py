@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.memory.inquiry.reading.asked_things import is_named
+from hearth.memory.inquiry.answer_reading import is_named
 
 
 @pytest.mark.parametrize(

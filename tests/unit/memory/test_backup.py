@@ -12,10 +12,10 @@ import pytest
 
 from hearth.errors import RequestError, StoreFullError
 from hearth.memory.event_memory import EventMemory, NewEvent
-from hearth.memory.facts.fact_store import FactStore, NewFact
+from hearth.memory.facts import FactStore, NewFact
 from hearth.memory.transfer import backup as archive
+from hearth.memory.transfer.archives import exported, lines_imported
 from hearth.memory.transfer.backup import Lock, backup, new_key, restore
-from hearth.memory.transfer.jsonl import exported, imported
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER
@@ -166,9 +166,9 @@ def test_what_was_exported_comes_back_once(tmp_path: Path) -> None:
         )
         FactStore(one).add(NewFact("Ana", "lives in", "Porto", events=("e1",)), FIXED_NOW)
         lines = [line.encode() for line in exported(one)]
-        added = imported(EventMemory(other), FactStore(other), lines, is_mine=True)
+        added = lines_imported(EventMemory(other), FactStore(other), lines, is_mine=True)
         assert (added.n_lines, added.n_events, added.n_facts) == (6, 5, 1)
-        again = imported(EventMemory(other), FactStore(other), lines, is_mine=True)
+        again = lines_imported(EventMemory(other), FactStore(other), lines, is_mine=True)
         assert (again.n_events, again.n_facts) == (0, 0)
         assert [line.encode() for line in exported(other)] == lines
 
@@ -180,7 +180,7 @@ def test_lines_of_another_are_a_strangers_words(tmp_path: Path) -> None:
     with Store.open(tmp_path / "b.db") as store:
         facts = FactStore(store)
         for n in (1, 0):
-            assert imported(EventMemory(store), facts, lines, is_mine=False).n_facts == n
+            assert lines_imported(EventMemory(store), facts, lines, is_mine=False).n_facts == n
         assert facts.believed() == ()
         assert [fact.value for fact in facts.proposed()] == ["Porto"]
 
@@ -194,5 +194,5 @@ def test_a_line_that_is_none_is_named_and_what_stood_before_is_kept(tmp_path: Pa
     good = {"type": "event", "id": "x", "kind": "k", "at": "2026-01-01T00:00:00+00:00", "text": "t"}
     with Store.open(tmp_path / "a.db") as store:
         with pytest.raises(RequestError, match="line 3"):
-            imported(EventMemory(store), FactStore(store), [json.dumps(good).encode(), b"\n", line], is_mine=True)
+            lines_imported(EventMemory(store), FactStore(store), [json.dumps(good).encode(), b"\n", line], is_mine=True)
         assert [row[0] for row in store.query("SELECT id FROM event")] == ["x"]

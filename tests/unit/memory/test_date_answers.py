@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from hearth.memory.inquiry.date_answers import DateAsked, answer_from_dates, asked_of_dates
+from hearth.memory.inquiry.record_answers import DateAsked, answer_from_dates, asked_of_dates
 from hearth.protocols import CallContext
 from hearth.testing import InMemoryWorkspace, make_call
 

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hearth.memory.facts.fact_dates import birthday_said, since_said
-from hearth.memory.facts.fact_extraction import NEVER_READ, Told, facts_in, known_from, learn_from
-from hearth.memory.facts.fact_rules import Known
-from hearth.memory.facts.fact_store import ME, FactStore, NewFact
+from hearth.memory.fact_extraction import NEVER_READ, Known, Told, facts_in, known_from, learn_from
+from hearth.memory.facts import ME, FactStore, NewFact, birthday_said, since_said
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER, Label

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth.errors import NotFound, RequestError
-from hearth.memory.facts.fact_store import ME, FactStore, NewFact
+from hearth.memory.facts import ME, FactStore, NewFact
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER, Label

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import NotFound
-from hearth.learning.learned_state import State
 from hearth.learning.unlearning import Sought, find, forget
+from hearth.learning.versions.learned_state import State
 from hearth.memory.event_memory import EventMemory, NewEvent
-from hearth.memory.facts.fact_store import FactStore, NewFact
-from hearth.memory.retention import Keeper, Retention
+from hearth.memory.facts import FactStore, NewFact
+from hearth.memory.forgetting import Keeper, Retention
 from hearth.protocols import Wanted
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER

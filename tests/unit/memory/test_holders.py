@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import RegistryError, StoreError
-from hearth.learning.learned_state import State
 from hearth.learning.unlearning import Sought, find, forget
+from hearth.learning.versions.learned_state import State
 from hearth.memory import forgetting
 from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.memory.forgetting import open_holders

@@ -16,8 +16,7 @@ from PIL import Image
 from hearth.errors import RequestError
 from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.memory.transfer import importers
-from hearth.memory.transfer.import_sources import LeftOut, Source, time_of
-from hearth.memory.transfer.importers import Report, detect, imported
+from hearth.memory.transfer.importers import LeftOut, Report, Source, detect, imported, time_of
 from hearth.storage.database import Store
 
 ZONE = ZoneInfo("Europe/Berlin")

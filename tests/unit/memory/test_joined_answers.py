@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.memory.inquiry.home_answers import LEAST_NEAR, HomeAnswers
-from hearth.memory.inquiry.reading.answer_reading import AnswerReader
-from hearth.memory.passages.collecting import unquoted
-from hearth.memory.passages.text_tables import tables_in, with_heads
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.answers.home_answers import LEAST_NEAR, HomeAnswers
+from hearth.memory.inquiry.answer_reading import AnswerReader
+from hearth.memory.search.collecting import tables_in, unquoted, with_heads
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.protocols import HomeAnswer
 from hearth.storage.database import Store
 from hearth.testing import InMemoryWorkspace, make_call

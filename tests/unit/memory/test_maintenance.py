@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from hearth.config import MemoryKept
-from hearth.memory import maintenance
+from hearth.memory import forgetting
 from hearth.memory.event_memory import EventMemory, NewEvent
-from hearth.memory.maintenance import EMBEDDED_AT_ONCE, retention_of, tend_a_little
-from hearth.memory.retention import Keeper, Retention
+from hearth.memory.forgetting import EMBEDDED_AT_ONCE, Keeper, Retention, retention_of, tend_a_little
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from tests.unit.memory.test_memory_index import WordEncoder
@@ -65,7 +64,7 @@ def test_a_clock_that_goes_back_folds_nothing_more(store: Store, memory: EventMe
 
 def test_a_slice_ends_when_its_time_is_over(store: Store, memory: EventMemory, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = types.SimpleNamespace(now_s=0.0)
-    monkeypatch.setattr(maintenance, "time", types.SimpleNamespace(monotonic=lambda: clock.now_s))
+    monkeypatch.setattr(forgetting, "time", types.SimpleNamespace(monotonic=lambda: clock.now_s))
 
     class SlowEncoder(WordEncoder):
         n_read = 0

@@ -15,21 +15,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth.memory.event_memory import EventMemory, Filter, NewEvent
-from hearth.memory.search.memory_index import EventIndex, packed
-from hearth.memory.search.memory_ranking import (
+from hearth.memory.search.memory_index import (
     SCORES,
+    Closeness,
+    EventIndex,
     Question,
     _among_others,
     advice_vector,
     asks_for_advice,
     candidates,
+    packed,
     rank,
     weights,
 )
-from hearth.memory.search.reranking import Closeness
-from hearth.memory.search.terms import ASKS, HAS_NUMBER, HAS_TIME, Stemmer, signs_of, telling_words
-from hearth.memory.search.time_mentions import Period
-from hearth.models.encoder.sentence_encoder import TokenVectors
+from hearth.memory.search.search_words import ASKS, HAS_NUMBER, HAS_TIME, Period, Stemmer, signs_of, telling_words
+from hearth.models.sentence_encoder import TokenVectors
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER
@@ -268,7 +268,7 @@ def test_a_closer_look_prefers_the_event_whose_words_answer_each_word(store: Sto
 
 
 def test_a_closer_look_keeps_no_more_than_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hearth.memory.search.reranking.MAX_CACHED", 5)
+    monkeypatch.setattr("hearth.memory.search.memory_index.MAX_CACHED", 5)
     closeness = Closeness(WordTokens())
     closeness.of("x", [], {k: f"word{k}" for k in range(20)})
     assert len(closeness._kept) == 5

@@ -16,25 +16,26 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from hearth.errors import Unreadable
-from hearth.learning.learned_state import State
 from hearth.learning.unlearning import Sought, find, forget
+from hearth.learning.versions.learned_state import State
+from hearth.memory.answers.home_answers import HomeAnswers
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
-from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.inquiry.home_answers import HomeAnswers
-from hearth.memory.inquiry.reading.answer_reading import AnswerReader
-from hearth.memory.passages import document_text
-from hearth.memory.passages.document_text import UNREAD_PICTURES, text_of
-from hearth.memory.passages.passage_cutting import passages_of, sentences_of
-from hearth.memory.passages.passage_store import (
+from hearth.memory.facts import FactStore
+from hearth.memory.inquiry.answer_reading import AnswerReader
+from hearth.memory.search import collecting
+from hearth.memory.search.collecting import UNREAD_PICTURES, text_of
+from hearth.memory.search.passage_store import (
     _STEP,
     NewPassage,
     PassageStore,
     _coded,
     _levels,
     likenesses,
+    passages_of,
+    sentences_of,
 )
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.protocols import CallContext, HomeAnswer
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
@@ -564,7 +565,7 @@ def mail_with(*attachments: tuple[str, bytes], is_inline: bool = False) -> bytes
 def test_pictures_without_a_reader_are_named_and_the_rest_goes_on(
     world: World, monkeypatch: pytest.MonkeyPatch, path: str, data: bytes, fault: str | None
 ) -> None:
-    monkeypatch.setattr(document_text, "place_of", lambda _group, _name: "")
+    monkeypatch.setattr(collecting, "place_of", lambda _group, _name: "")
     world.workspace.write(path, data)
     assert "tulip" in world.ask("what is the wifi password").value
     assert world.home.passages.faults().get(path) == fault
@@ -574,8 +575,8 @@ def test_pictures_without_a_reader_are_named_and_the_rest_goes_on(
 
 
 def test_pictures_in_mails_are_read_when_all_else_is_and_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(document_text, "place_of", lambda _group, _name: "a reader")
-    monkeypatch.setattr(document_text, "picture_text", lambda _data: "Glaze: 18.40 euros\n")
+    monkeypatch.setattr(collecting, "place_of", lambda _group, _name: "a reader")
+    monkeypatch.setattr(collecting, "picture_text", lambda _data: "Glaze: 18.40 euros\n")
     world.workspace.write("mail/cur/9.p:2,S", mail_with(("a.png", a_picture())))
     list(world.home.refresh(world.workspace, dt.UTC))
     assert len(world.home.passages.of_record("INBOX/9.p")) == 1
@@ -591,8 +592,8 @@ def test_a_picture_that_cannot_be_read_is_named_with_its_mail(world: World, monk
     def refuse(data: bytes) -> str:
         raise Unreadable("a damaged picture")
 
-    monkeypatch.setattr(document_text, "place_of", lambda _group, _name: "a reader")
-    monkeypatch.setattr(document_text, "picture_text", refuse)
+    monkeypatch.setattr(collecting, "place_of", lambda _group, _name: "a reader")
+    monkeypatch.setattr(collecting, "picture_text", refuse)
     world.workspace.write("mail/cur/9.p:2,S", mail_with(("a.png", a_picture())))
     assert "tulip" in world.ask("what is the wifi password").value
     assert world.home.passages.faults() == {"mail/cur/9.p:2,S": "a.png: a damaged picture"}

@@ -9,21 +9,24 @@ from pathlib import Path
 
 import pytest
 
-from hearth.memory.answers.answer_spans import LOOKED_AT, candidates, spans_for, to_owner
 from hearth.memory.answers.question_answering import (
+    LOOKED_AT,
     Chances,
     ago,
     answer_from,
+    candidates,
     chances_of,
     is_of_another_matter,
     said_period,
     signs_of_evidence,
+    spans_for,
     telling_sentence,
+    to_owner,
 )
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory, Found, NewEvent
-from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.search.time_mentions import Period, times_named
+from hearth.memory.facts import FactStore
+from hearth.memory.search.search_words import Period, times_named
 from hearth.storage.database import Store
 from hearth.testing import HashEncoder
 

@@ -13,11 +13,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from hearth.memory.inquiry.home_answers import HomeAnswers
-from hearth.memory.inquiry.reading.answer_reading import AnswerReader
+from hearth.memory.answers.home_answers import HomeAnswers
+from hearth.memory.inquiry.answer_reading import AnswerReader
 from hearth.memory.inquiry.reckoning import dated_things
-from hearth.memory.inquiry.reckoning.reckoned_answers import reckoned_answer
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.inquiry.reckoning.record_lists import reckoned_answer
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.protocols import CallContext, HomeAnswer
 from hearth.storage.database import Store
 from hearth.testing import InMemoryWorkspace, make_call

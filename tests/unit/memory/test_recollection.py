@@ -11,11 +11,10 @@ import pytest
 
 from hearth.errors import NotFound
 from hearth.memory.answers.recollection import Recollection
-from hearth.memory.event_memory import EventMemory, Filter, NewEvent
-from hearth.memory.facts.fact_extraction import Told, learn_from
-from hearth.memory.facts.fact_store import ME, FactStore, NewFact
-from hearth.memory.routines import Happened, propose_routines, routines
-from hearth.memory.search.time_mentions import Period
+from hearth.memory.event_memory import EventMemory, Filter, Happened, NewEvent, propose_routines, routines
+from hearth.memory.fact_extraction import Told, learn_from
+from hearth.memory.facts import ME, FactStore, NewFact
+from hearth.memory.search.search_words import Period
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER, Label

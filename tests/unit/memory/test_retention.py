@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from hearth.memory.event_memory import EventMemory, NewEvent
-from hearth.memory.facts.fact_store import FactStore, NewFact
-from hearth.memory.retention import SUMMARY, Keeper, Retention, digest_of
+from hearth.memory.facts import FactStore, NewFact
+from hearth.memory.forgetting import SUMMARY, Keeper, Retention, digest_of_id
 from hearth.memory.search.memory_index import EventIndex
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
@@ -94,8 +94,8 @@ def test_daily_summaries_become_monthly_and_yearly_ones(store: Store, memory: Ev
     hit = memory.search("zork5 lamp", limit=1)[0]
     assert "Ben: Ben found the zork5 lamp." in hit.text
     replaced = b"".join(row[0] for row in store.query("SELECT replaced FROM summary"))
-    assert digest_of("once-5") in replaced
-    assert digest_of("once-95") not in replaced
+    assert digest_of_id("once-5") in replaced
+    assert digest_of_id("once-95") not in replaced
     source = store.query("SELECT source FROM summary_line WHERE text LIKE '%zork5 %'")
     assert [row[0] for row in source] == ["once-5"]
 

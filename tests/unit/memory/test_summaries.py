@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from hearth.memory.inquiry.home_answers import HomeAnswers
-from hearth.memory.inquiry.reading.answer_reading import AnswerReader
-from hearth.memory.inquiry.summaries import Wanted, asked_for_summary, chosen_sentences
-from hearth.memory.passages.passage_cutting import sentences_of
+from hearth.memory.answers.home_answers import HomeAnswers
+from hearth.memory.answers.summaries import Wanted, asked_for_summary, chosen_sentences
+from hearth.memory.inquiry.answer_reading import AnswerReader
+from hearth.memory.search.passage_store import sentences_of
 from hearth.protocols import HomeAnswer
 from hearth.storage.database import Store
 from hearth.testing import InMemoryWorkspace, make_call

@@ -11,10 +11,10 @@ import pytest
 
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
-from hearth.memory.facts.fact_extraction import Told, learn_from
-from hearth.memory.facts.fact_store import FactStore, NewFact
-from hearth.memory.search.supersession import SIGNS, signs_of, sureness
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.fact_extraction import Told, learn_from
+from hearth.memory.facts import FactStore, NewFact
+from hearth.memory.search.memory_index import SIGNS, signs_of, sureness
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER, Label

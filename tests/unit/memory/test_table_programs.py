@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.memory.inquiry.home_answers import HomeAnswers
-from hearth.memory.inquiry.reading.answer_reading import AnswerReader
+from hearth.memory.answers.home_answers import HomeAnswers
+from hearth.memory.inquiry.answer_reading import AnswerReader
 from hearth.memory.inquiry.table_answers import told_in
 from hearth.memory.inquiry.table_programs import (
     OPERATIONS,
@@ -27,8 +27,8 @@ from hearth.memory.inquiry.table_programs import (
     weighed,
     words_of,
 )
-from hearth.memory.passages.text_tables import tables_in
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.search.collecting import tables_in
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.protocols import Encoder, HomeAnswer
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call

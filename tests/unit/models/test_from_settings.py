@@ -10,10 +10,8 @@ import pytest
 
 from hearth.config import LanguageModelSettings
 from hearth.errors import ConfigError, MissingExtraError
-from hearth.models.llm.from_settings import ADAPTERS, open_language_model
-from hearth.models.llm.huggingface import HuggingFaceModel, current_adapter
-from hearth.models.llm.llamacpp import LlamaCppModel
-from hearth.models.llm.openai_endpoint import RemoteModel
+from hearth.models.llm.local_models import HuggingFaceModel, LlamaCppModel, current_adapter
+from hearth.models.llm.openai_endpoint import ADAPTERS, RemoteModel, open_language_model
 from hearth.testing import ClosedEgress
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from hearth.errors import ConfigError
-from hearth.models.encoder.lora_encoder import MATRICES, WIDTH, packed
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.intent_classifier import FILE, IntentClassifier, shipped_classifier
-from hearth.planning.ranking.heads.tool_heads import Said
+from hearth.models.lora_encoder import MATRICES, WIDTH, packed
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.retrieval.episodic_index import Remembered
+from hearth.planning.tool_heads import Said
 
 SAID = ("turn on the lamp", "scrap netball trials, my ankle's had it", "", "🙂 ünïcode \ud800", "lamp " * 900)
 

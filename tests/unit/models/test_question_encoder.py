@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from hearth.errors import ConfigError
-from hearth.models.encoder.question_encoder import FILE, MAX_TOKENS, QuestionEncoder, question_ids, questions_for
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.lora_encoder import MAX_TOKENS, QUESTION_ENCODER_FILE, QuestionEncoder, question_ids, questions_for
+from hearth.models.sentence_encoder import MiniLMEncoder
 
 ASKED = ("who teaches while she is away", "", "🙂 ünïcode \ud800", "lamp " * 900)
 
@@ -57,7 +57,7 @@ def test_it_lies_nearer_to_what_answers_than_the_shipped_encoder_puts_it(
 def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "question_encoder.npz"
     if damage == "cut":
-        path.write_bytes(FILE.read_bytes()[:-400])
+        path.write_bytes(QUESTION_ENCODER_FILE.read_bytes()[:-400])
     elif damage == "noise":
         path.write_bytes(b"\x00\xffnot an archive")
     with pytest.raises(ConfigError, match=r"question encoder .*question_encoder\.npz.*reinstall Hearth"):

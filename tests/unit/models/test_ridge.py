@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 
 from hearth.errors import StoreCorruptError, StoreError, StoreFullError, StoreVersionError
 from hearth.models import ridge as module
-from hearth.models.quantize import N_BITS, packed, rounded, unpacked
-from hearth.models.random_features import UNIT
-from hearth.models.ridge import Heads
+from hearth.models.ridge import N_BITS, UNIT, Heads, packed, rounded, unpacked
 
 
 def some(n: int = 30, n_features: int = 50, seed: int = 0) -> tuple[NDArray[np.float32], list[dict[str, float]]]:

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hearth.agent import shipped_demonstrations
-from hearth.models.encoder.sentence_encoder import ShippedVectors
-from hearth.planning.arguments import shipped_lessons
-from hearth.planning.arguments.alignment import explain
-from hearth.planning.arguments.shipped_lessons import lessons_of
+from hearth.models.sentence_encoder import ShippedVectors
+from hearth.planning.arguments import alignment
+from hearth.planning.arguments.alignment import explain, lessons_of
 from hearth.types import Plan
 
 
@@ -63,9 +62,9 @@ def test_without_a_whole_file_lessons_are_explained_as_ever(
     kept: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = shipped_demonstrations()[0]
-    whole = (files("hearth.data") / shipped_lessons.FILE).read_bytes()
-    (tmp_path / shipped_lessons.FILE).write_bytes(whole[: len(whole) // 2] if kept is None else kept)
-    monkeypatch.setattr(shipped_lessons, "files", lambda _: tmp_path)
-    shipped_lessons.release()
+    whole = (files("hearth.data") / alignment.LESSONS_FILE).read_bytes()
+    (tmp_path / alignment.LESSONS_FILE).write_bytes(whole[: len(whole) // 2] if kept is None else kept)
+    monkeypatch.setattr(alignment, "files", lambda _: tmp_path)
+    alignment.release_lessons()
     assert lessons_of(one) == explain(one)
-    shipped_lessons.release()
+    alignment.release_lessons()

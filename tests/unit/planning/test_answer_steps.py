@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hearth.errors import BadReference, WrongType
-from hearth.formats.plan_validation import faults
+from hearth.formats.plans import faults
 from hearth.planning.dialogue.answer_steps import FIND, with_answer
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW

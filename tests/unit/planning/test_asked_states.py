@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.planning.dialogue.contradictions import with_state_asked
+from hearth.planning.dialogue.amendments import with_state_asked
 from hearth.testing import FIXED_NOW
 from hearth.types import Parameter, Plan, Request, Step, ToolSpec
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.planning.adaptation.case_adaptation import Repeat, Repeats, moved, rarity_of
+from hearth.planning.repeat_planner import Repeat, Repeats, moved, rarity_of
 from hearth.types import Demonstration, Plan, Ref, Request, Step
 
 ZONE = ZoneInfo("Europe/London")

@@ -6,9 +6,9 @@ import datetime as dt
 
 import pytest
 
-from hearth.language.discourse.question_answers import answered
+from hearth.language.discourse.plain_request import answered
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.clarification import either_asked, nearest_rhythm, question_about
+from hearth.planning.dialogue.amendments import either_asked, nearest_rhythm, question_about
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
 from hearth.types import Answer, Context, Entity, Episode, Parameter, Plan, Ref, Refusal, Request, Step, ToolSpec

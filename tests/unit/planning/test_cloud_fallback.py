@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.planning.dialogue.outside_questions import asked_of_cloud
+from hearth.planning.dialogue.fallbacks import asked_of_cloud
 from hearth.testing import FIXED_NOW
 from hearth.types import Parameter, Plan, Refusal, Request, Step, ToolSpec
 

@@ -8,7 +8,7 @@ import pytest
 
 from hearth.language.reading import Utterance
 from hearth.language.values.slots import find_slots
-from hearth.planning.dialogue.contradictions import refused_deed, without_contradictions
+from hearth.planning.dialogue.amendments import refused_deed, without_contradictions
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
 from hearth.types import Argument, Context, Entity, Parameter, Plan, Ref, Refusal, Request, Step, ToolSpec

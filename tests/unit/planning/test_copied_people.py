@@ -6,9 +6,9 @@ import datetime as dt
 
 import pytest
 
-from hearth.language.discourse.additions import copied_in, several_told, told_of
+from hearth.language.discourse.relative_anchors import copied_in, several_told, told_of
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.amended_steps import to_those_told, with_copied, with_her_named
+from hearth.planning.dialogue.amendments import to_those_told, with_copied, with_her_named
 from hearth.registry import load_tools
 from hearth.types import Argument, Context, Entity, Plan, Ref, Request, Step
 

@@ -6,9 +6,9 @@ import datetime as dt
 
 import pytest
 
-from hearth.language.discourse.additions import lead_of
+from hearth.language.discourse.relative_anchors import lead_of
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.amended_steps import events_between, reminders_of_days, with_lead
+from hearth.planning.dialogue.amendments import events_between, reminders_of_days, with_lead
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
 from hearth.types import Argument, Plan, Ref, Request, Step

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.outside_questions import asked_of_footage
+from hearth.planning.dialogue.fallbacks import asked_of_footage
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
 from hearth.types import Argument, Context, Entity, Plan, Ref, Refusal, Step

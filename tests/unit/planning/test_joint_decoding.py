@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from hearth.planning.arguments.joint_decoding import Choice, Evidence, choose, choose_each, n_calls
+from hearth.planning.arguments.schema_filler import Choice, Evidence, choose, choose_each, n_calls
 from hearth.types import Parameter
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hearth.errors import PlannerError
 from hearth.models.llm.scripted import ScriptedModel
-from hearth.planning.llm.json_planner import LanguagePlanner, answer_schema, describe
+from hearth.planning.llm import LanguagePlanner, answer_schema, describe
 from hearth.testing import HashEncoder, check_planner
 from hearth.types import Context, Entity, Offer, Parameter, Plan, Ref, Refusal, Request, Step, ToolSpec
 

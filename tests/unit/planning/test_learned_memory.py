@@ -9,7 +9,7 @@ import pytest
 
 from hearth.agent import Agent, make_home, shipped_demonstrations
 from hearth.guard.policy.question import RefusingApprover
-from hearth.planning.arguments import context_counts
+from hearth.planning.arguments import span_boundaries
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
 from hearth.storage.database import Store
@@ -34,7 +34,7 @@ def test_what_is_kept_plans_as_what_is_read(tmp_path: Path, monkeypatch: pytest.
     first, again = (planned(tmp_path / name, encoder) for name in ("a.db", "b.db"))
     other = planned(tmp_path / "c.db", HashEncoder(48))
     monkeypatch.setattr("hearth.planning.retrieval.episodic_index._explained", learned_memory._explained)
-    monkeypatch.setattr(context_counts, "_General", learned_memory._general)
+    monkeypatch.setattr(span_boundaries, "_General", learned_memory._general)
     assert first == again == planned(tmp_path / "d.db", encoder)
     assert other[0] != first[0]
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from hearth.errors import PlanError, PlannerError
 from hearth.models.llm.scripted import ScriptedModel
-from hearth.planning.llm.json_planner import LanguagePlanner
-from hearth.planning.llm.line_planner import (
+from hearth.planning.llm import (
     NONE,
     CompactPlanner,
+    LanguagePlanner,
     plan_grammar,
     plan_line,
     plan_messages,

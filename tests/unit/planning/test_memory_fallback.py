@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.language.acts.questions import asks_for_value, names_matter, question_of
 from hearth.language.discourse.coreference import corrected
-from hearth.language.reading import Utterance
-from hearth.planning.dialogue.memory_fallback import (
+from hearth.language.reading import Utterance, asks_for_value, names_matter, question_of
+from hearth.planning.dialogue.fallbacks import (
     Grounds,
     asked_beyond_card,
     asked_beyond_device,

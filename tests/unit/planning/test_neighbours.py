@@ -7,9 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from hearth.planning.ranking.examples import Taught, asked_by_acts, taught_of
-from hearth.planning.ranking.features import Reader
-from hearth.planning.ranking.neighbours import Neighbourhood
+from hearth.planning.ranking.features import Neighbourhood, Reader, Taught, asked_by_acts, taught_of
 from hearth.testing import HashEncoder
 from tests.unit.planning.test_ranker import OPTIONS, TOOLS, lessons
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.formats.plan_validation import shifted
-from hearth.planning.dialogue.other_readings import (
+from hearth.formats.plans import shifted
+from hearth.planning.dialogue.fallbacks import (
     is_entitled,
     is_of_found_things,
     left_open,

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hearth.language.reading import Utterance
-from hearth.planning.adaptation.macro_phrases import is_fixed
-from hearth.planning.adaptation.owner_macros import Conventions
-from hearth.planning.adaptation.templates import template_of
+from hearth.planning.owner_macros import Conventions, is_fixed, template_of
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
 from hearth.storage.database import Store

@@ -10,8 +10,7 @@ import pytest
 
 from hearth.planning.plan_drafting import Drafter, listed_share
 from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.ranker import Candidate, Ranking, Student
-from hearth.planning.ranking.ranker_options import StudentOptions
+from hearth.planning.ranking.ranker import Candidate, Ranking, Student, StudentOptions
 from hearth.testing import HashEncoder
 from hearth.types import Argument, Context, Demonstration, Parameter, Plan, Ref, Step, ToolSpec
 

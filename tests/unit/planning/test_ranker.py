@@ -9,17 +9,27 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from hearth.language.text.request_sketch import request_features
+from hearth.language.request_sketch import request_features
 from hearth.language.values.slots import find_slots
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.alignment import form_of, tokens_of
-from hearth.planning.ranking.candidates import ENDS, Counts, Evidence, Grounds, Sequence_, candidates, set_of
-from hearth.planning.ranking.evidence_features import FEATURES, features
-from hearth.planning.ranking.features import HALF, Reader, ReadingOptions
-from hearth.planning.ranking.heads.tool_heads import shipped_prior
-from hearth.planning.ranking.logistic import chance, fit_logistic, fit_weigher, leave_out_groups
-from hearth.planning.ranking.ranker import Candidate, Ranking, Student
-from hearth.planning.ranking.ranker_options import StudentOptions
+from hearth.planning.ranking.features import (
+    ENDS,
+    FEATURES,
+    HALF,
+    Counts,
+    Evidence,
+    Grounds,
+    Reader,
+    ReadingOptions,
+    Sequence_,
+    candidates,
+    features,
+    set_of,
+)
+from hearth.planning.ranking.ranker import Candidate, Ranking, Student, StudentOptions
+from hearth.planning.ranking.weight_fitting import chance, fit_logistic, fit_weigher, leave_out_groups
+from hearth.planning.tool_heads import shipped_prior
 from hearth.protocols import Proposal
 from hearth.testing import FIXED_NOW, HashEncoder
 from hearth.types import Context, Demonstration, Plan, Step, ToolSpec

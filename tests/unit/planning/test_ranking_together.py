@@ -8,18 +8,19 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from hearth.planning.ranking.calibration.min_risk import least_risk, overlap
-from hearth.planning.ranking.candidates import (
+from hearth.planning.ranking.features import (
     ENDS,
+    FEATURES,
     MOST_STEPS,
     Counts,
     Evidence,
     Grounds,
     Sequence_,
     candidates,
+    features,
     steps_of,
 )
-from hearth.planning.ranking.evidence_features import FEATURES, features
+from hearth.planning.ranking.weight_fitting import least_risk, overlap
 
 NAMES = tuple("abcdefghijkl")
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from hearth.models.span_extractor import KINDS, Answer
-from hearth.planning.arguments.schema_filler import Filler
-from hearth.planning.arguments.slot_questions import (
+from hearth.planning.arguments.schema_filler import (
+    Filler,
     Likeness,
     choices_of,
     fields_of,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hearth.language.reading import Utterance
 from hearth.models.intent_classifier import IntentClassifier, MarkedToken
-from hearth.planning.retrieval.segmentation import acts_of
+from hearth.planning.retrieval.plan_assembly import acts_of
 from hearth.types import Context
 
 NOW = dt.datetime(2026, 11, 24, 9, 30, tzinfo=dt.UTC)

@@ -9,9 +9,7 @@ import pytest
 
 from hearth.errors import PlannerError
 from hearth.models.llm.scripted import ScriptedModel
-from hearth.planning.llm.json_planner import LanguagePlanner
-from hearth.planning.llm.line_planner import planner_of
-from hearth.planning.llm.self_consistency import DISPUTED, UNANIMOUS, ConsistentPlanner
+from hearth.planning.llm import DISPUTED, UNANIMOUS, ConsistentPlanner, LanguagePlanner, planner_of
 from hearth.testing import FIXED_NOW, HashEncoder
 from hearth.types import Context, Parameter, Plan, Refusal, Request, Step, ToolSpec
 

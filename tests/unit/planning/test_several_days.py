@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.amended_steps import with_each_day, with_each_time
+from hearth.planning.dialogue.amendments import with_each_day, with_each_time
 from hearth.registry import load_tools
 from hearth.types import Plan, Ref, Step
 

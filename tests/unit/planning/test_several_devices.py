@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.amended_steps import with_each_device
+from hearth.planning.dialogue.amendments import with_each_device
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Entity, Parameter, Plan, Ref, Step, ToolSpec
 

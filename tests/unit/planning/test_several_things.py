@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hearth.language.acts.shared_verbs import SharedVerb
-from hearth.planning.retrieval.several_things import is_done_of_each, is_taken_for_one, left_out
+from hearth.language.clauses import SharedVerb
+from hearth.planning.retrieval.plan_assembly import is_done_of_each, is_taken_for_one, left_out
 from hearth.registry import load_tools
 from hearth.types import Plan, Ref, Refusal, Step
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.formats.plan_validation import canonical
-from hearth.models.encoder.sentence_encoder import TokenVectors
+from hearth.formats.plans import canonical
+from hearth.models.sentence_encoder import TokenVectors
 from hearth.planning.arguments.alignment import tokens_of
 from hearth.planning.arguments.binding import TEXT_TYPES
 from hearth.planning.arguments.span_boundaries import HeardWords, ReadSpans, SpanScorer, shape_of, vectors_of

@@ -11,10 +11,8 @@ import pytest
 from hearth.errors import StatisticsError
 from hearth.models.ridge import Heads
 from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.ranker_options import StudentOptions
-from hearth.planning.ranking.statistics.sufficient_statistics import merged
-from hearth.planning.ranking.statistics.vector_layout import Layout
+from hearth.planning.ranking.ranker import Student, StudentOptions
+from hearth.planning.ranking.sufficient_statistics import Layout, merged
 from tests.merging_world import ENCODER, OPTIONS, PUBLIC, READING, edge, edges, student
 from tests.small_world import TOOLS, lessons
 

@@ -10,8 +10,8 @@ import pytest
 from hearth.language.reading import Utterance
 from hearth.planning.ranking.features import Reader
 from hearth.planning.ranking.ranker import Candidate
+from hearth.planning.retrieval.plan_assembly import Acts
 from hearth.planning.retrieval.recall_planner import _LEAST_SEQUENCES, RecallPlanner
-from hearth.planning.retrieval.segmentation import Acts
 from hearth.planning.retrieval.taught_sequences import taught_in
 from hearth.testing import FIXED_NOW, HashEncoder
 from hearth.types import Context, Demonstration, Plan, Request, Step, ToolSpec

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.planning.adaptation.templates import filled, is_alike, template_of, words_at, words_of, written_in
+from hearth.planning.owner_macros import filled, is_alike, template_of, words_at, words_of, written_in
 from hearth.registry import load_tools
 from hearth.types import Argument, Demonstration, Plan, Ref, Step
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.amended_steps import without_told_filters
+from hearth.planning.dialogue.amendments import without_told_filters
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
 from hearth.types import Argument, Plan, Ref, Step

@@ -6,9 +6,9 @@ import datetime as dt
 
 import pytest
 
-from hearth.language.discourse.reported_speech import as_question, said_to
+from hearth.language.discourse.relative_anchors import as_question, said_to
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.amended_steps import said_directly, turned_to_told
+from hearth.planning.dialogue.amendments import said_directly, turned_to_told
 from hearth.registry import load_tools
 from hearth.types import Context, Entity, Plan, Ref, Refusal, Request, Step
 

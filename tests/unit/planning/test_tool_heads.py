@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hearth.language.text.request_sketch import N_SKETCH, request_features
+from hearth.language.request_sketch import N_SKETCH, request_features
 from hearth.models.intent_classifier import IntentClassifier
-from hearth.planning.ranking.heads.tool_heads import (
+from hearth.planning.tool_heads import (
     CLASSIFIER_SHARE,
     LOGITS,
     NOTHING,

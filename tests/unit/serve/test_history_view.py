@@ -13,8 +13,7 @@ import pytest
 
 from hearth.errors import HearthError
 from hearth.formats.terminal_text import table_lines
-from hearth.serve.episode_report import milliseconds
-from hearth.serve.history_view import MAX_FULL, Chapter, outcome, render_report, write_report
+from hearth.serve.history import MAX_FULL, Chapter, milliseconds, outcome, render_report, write_report
 from hearth.types import (
     Answer,
     Disclosure,

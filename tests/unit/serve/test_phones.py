@@ -22,11 +22,11 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from hearth.errors import ConfigError, NotFound, RequestError
+from hearth.serve import phone_server
+from hearth.serve.background.ringing import Ring
 from hearth.serve.desk import Asked, View
-from hearth.serve.phones import phone_server
-from hearth.serve.phones.paired import INVITED_S, MOST_PHONES, Invitations, Phones, Subscription
-from hearth.serve.phones.pushing import ASKED_FOR_S, MOST_BYTES, Pusher, Signer, Telling, bytes64, encrypted, text64
-from hearth.serve.ringing import Ring
+from hearth.serve.door import INVITED_S, MOST_PHONES, Invitations, Phones, Subscription
+from hearth.serve.phone_server import ASKED_FOR_S, MOST_BYTES, Pusher, Signer, Telling, bytes64, encrypted, text64
 from hearth.storage.database import Store
 
 NOW = dt.datetime(2026, 11, 23, 9, tzinfo=dt.UTC)

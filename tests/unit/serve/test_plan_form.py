@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hearth.errors import PlanError
-from hearth.formats.plan_validation import check_plan
-from hearth.serve.pages.plan_pages import Field, parts_of, plan_in, shaped
+from hearth.formats.plans import check_plan
+from hearth.serve.pages.page import Field, parts_of, plan_in, shaped
 from hearth.types import Argument, Parameter, Plan, Ref, Step, ToolSpec
 
 FIND = ToolSpec(

@@ -8,7 +8,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.serve.episode_report import Drawing, layout
+from hearth.serve.history import Drawing, layout
 
 
 @st.composite

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from hearth.config.setting_tables import Serve
-from hearth.serve import ringing
-from hearth.serve.ringing import LATE, Aside, DesktopNotifier, Ring, Ringing, open_rings
+from hearth.serve.background import ringing
+from hearth.serve.background.ringing import LATE, Aside, DesktopNotifier, Ring, Ringing, open_rings
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
 from hearth.tools.pim.reminders import (

@@ -9,7 +9,7 @@ import pytest
 
 from hearth.config import Settings, parse_settings
 from hearth.errors import Ambiguous
-from hearth.serve.household.shared_things import MOST_ITEMS, SharedList, agreed, merged, with_borrowed
+from hearth.serve.served import MOST_ITEMS, SharedList, agreed_lists, merged_lists, with_borrowed
 from hearth.testing import make_call
 from hearth.tools.notes import ListItem, list_items, put_list_items, read_list
 
@@ -49,7 +49,7 @@ def lists(**people: dict[str, list[str]]) -> tuple[tuple[SharedList, ...], tuple
         name: "\n".join(f'[share."{other}"]\nlists = {shared!r}' for other, shared in said.items())
         for name, said in people.items()
     }
-    return agreed({name: settings(text) for name, text in texts.items()})
+    return agreed_lists({name: settings(text) for name, text in texts.items()})
 
 
 def test_a_list_is_shared_once_both_name_it() -> None:
@@ -113,11 +113,11 @@ def items(*texts: str) -> dict[str, ListItem]:
 
 def test_changes_of_several_sides_are_all_taken_over() -> None:
     base = items("milk", "eggs", "bread")
-    shared = merged(base, base, items("milk", "bread", "rice"))  # one took eggs off and put rice on
-    shared = merged(shared, base, items("milk x", "eggs", "bread"))  # the other ticked milk
+    shared = merged_lists(base, base, items("milk", "bread", "rice"))  # one took eggs off and put rice on
+    shared = merged_lists(shared, base, items("milk x", "eggs", "bread"))  # the other ticked milk
     assert list(shared) == ["milk", "bread", "rice"]
     assert shared["milk"].is_done
-    assert merged(shared, shared, {}) == {}
+    assert merged_lists(shared, shared, {}) == {}
 
 
 def test_in_any_order_what_was_not_touched_stays() -> None:
@@ -128,7 +128,7 @@ def test_in_any_order_what_was_not_touched_stays() -> None:
         sides = [items(*drawn.sample(words, drawn.randint(0, 10))) for _ in range(3)]
         shared = base
         for side in drawn.sample(sides, 3):
-            shared = merged(shared, base, side)
+            shared = merged_lists(shared, base, side)
         gone = {key for key in base if any(key not in side for side in sides)}
         new = {key for side in sides for key in side if key not in base}
         assert set(shared) == (set(base) - gone) | new
@@ -167,7 +167,7 @@ def test_of_two_lists_of_one_name_neither_is_shared() -> None:
 
 def test_nothing_is_cut_off_a_long_list() -> None:
     many = {f"item {n}": ListItem(f"item {n}", False) for n in range(2 * MOST_ITEMS)}
-    assert merged(many, many, many) == many
+    assert merged_lists(many, many, many) == many
 
 
 def test_a_connected_device_is_lent_by_its_name_alone() -> None:

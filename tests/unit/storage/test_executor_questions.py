@@ -15,7 +15,7 @@ import pytest
 from hearth.execution.executor import Executor
 from hearth.formats.tool_signature import Sink, tool
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.policy import Policy, Rule
+from hearth.guard.policy.rules import Policy, Rule
 from hearth.protocols import CallContext, Reply
 from hearth.storage.database import Store
 from hearth.storage.trace import Trace

@@ -13,10 +13,12 @@ from hearth.formats.tool_signature import FunctionTool, to_plain
 from hearth.protocols import CallContext
 from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, check_tool, make_call
-from hearth.tools.pim import calendar_events as events
+from hearth.tools.pim import calendar as events
 from hearth.tools.pim.calendar import (
     MAX_EVENTS,
     TOOLS,
+    Event,
+    EventId,
     add_event,
     cancel_event,
     change_event,
@@ -25,7 +27,6 @@ from hearth.tools.pim.calendar import (
     move_event,
     next_event,
 )
-from hearth.tools.pim.calendar_events import Event, EventId
 from hearth.types import EmailAddress, Plain, Referent
 
 ZONE = FIXED_NOW.tzinfo

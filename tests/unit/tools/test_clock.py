@@ -6,7 +6,7 @@ import zoneinfo
 import pytest
 
 from hearth.errors import Ambiguous, NotFound
-from hearth.language.values.public_names import LARGE_CITIES
+from hearth.language.values.identifying import LARGE_CITIES
 from hearth.testing import FIXED_NOW, check_tool, make_call
 from hearth.tools import clock
 from hearth.tools.clock import TOOLS, Moment, current_time, find_zone, time_until

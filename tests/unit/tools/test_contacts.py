@@ -12,7 +12,6 @@ from hearth.protocols import CallContext
 from hearth.storage.database import Store
 from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, check_tool, make_call
-from hearth.tools.pim.cards import relations_in, role_said, with_capitals
 from hearth.tools.pim.contacts import (
     TOOLS,
     Contact,
@@ -23,7 +22,10 @@ from hearth.tools.pim.contacts import (
     entities,
     find_contact,
     list_contacts,
+    relations_in,
+    role_said,
     upcoming_birthdays,
+    with_capitals,
 )
 from hearth.types import EmailAddress, Entity, PersonName, PhoneNumber, Plain
 from tests.work import calls_of

@@ -14,11 +14,9 @@ import pytest
 from hearth.errors import Conflict, NotFound, ToolError, TransientToolError
 from hearth.protocols import CallContext
 from hearth.testing import FIXED_NOW, ClosedEgress, InMemoryWorkspace, make_call
-from hearth.tools.pim.calendar import add_event, cancel_event, find_events, move_event
-from hearth.tools.pim.calendar_events import EventId
-from hearth.tools.pim.servers import dav, mirror
-from hearth.tools.pim.servers.dav import Account, Collection, checked_url, parse_xml, path_of
-from hearth.tools.pim.servers.mirror import file_name
+from hearth.tools.pim.calendar import EventId, add_event, cancel_event, find_events, move_event
+from hearth.tools.pim.servers import mirror
+from hearth.tools.pim.servers.mirror import Account, Collection, checked_url, file_name, parse_xml, path_of
 from hearth.types import Plain
 
 Answer = Callable[[httpx.Request], httpx.Response]
@@ -170,7 +168,7 @@ def test_a_server_that_cannot_be_reached_may_be_tried_again(fault: httpx.Transpo
 
 
 def test_a_huge_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dav, "MAX_ANSWER_BYTES", 1000)
+    monkeypatch.setattr(mirror, "MAX_ANSWER_BYTES", 1000)
     with (
         collection(lambda request: httpx.Response(207, content=b"x" * 1001)) as opened,
         pytest.raises(ToolError, match="answered with more than 1000 bytes; nothing was taken over"),
@@ -354,7 +352,7 @@ def test_a_copy_is_read_without_the_server_and_says_so() -> None:
 
 
 def test_an_answer_that_never_ends_leaves_the_last_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dav, "ANSWER_S", 0.1)
+    monkeypatch.setattr(mirror, "ANSWER_S", 0.1)
     server, workspace = FakeServer(), InMemoryWorkspace()
     server.events = {"/cal/a.ics": ('"1"', EVENT.format("a", "One"))}
     find_events(server.call(workspace))
@@ -368,7 +366,7 @@ def test_an_answer_that_never_ends_leaves_the_last_copy(monkeypatch: pytest.Monk
 def test_an_answer_has_a_bounded_number_of_elements(monkeypatch: pytest.MonkeyPatch) -> None:
     one = f"<response>{found('/cal/a.ics', '<getetag>1</getetag><resourcetype/>')}</response>"
     assert len(parse_xml(f'<multistatus xmlns="DAV:">{one * 20_000}</multistatus>'.encode())) == 20_000
-    monkeypatch.setattr(dav, "MAX_ELEMENTS", 1_000)
+    monkeypatch.setattr(mirror, "MAX_ELEMENTS", 1_000)
     with pytest.raises(ToolError, match="more than 1000 elements"):
         parse_xml(b"<multistatus>" + b"<a/>" * 1_001)
 

@@ -20,14 +20,15 @@ from hearth.protocols import CallContext
 from hearth.storage.database import Store
 from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, check_tool, make_call
-from hearth.tools.mail.compose import checked_address, owner
 from hearth.tools.mail.mail import (
+    checked_address,
     delete_mail,
     draft_forward,
     draft_mail,
     draft_reply,
     find_mail,
     mark_read,
+    owner,
     read_mail,
     send_mail,
 )

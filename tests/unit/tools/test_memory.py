@@ -12,7 +12,7 @@ from hearth.formats.tool_signature import to_plain
 from hearth.memory.answers.question_answering import Chances
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
-from hearth.memory.facts.fact_store import FactStore
+from hearth.memory.facts import FactStore
 from hearth.protocols import Memory
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryMemory, check_tool, make_call

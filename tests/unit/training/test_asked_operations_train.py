@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hearth.memory.inquiry.asked_operations import OPERATIONS, Understood, stretch_of, words_of
-from hearth.memory.inquiry.date_answers import asked_of_dates
-from hearth.memory.inquiry.record_answers import asked_of_records
+from hearth.memory.answers.home_answers import OPERATIONS, Understood, stretch_of, words_of
+from hearth.memory.inquiry.record_answers import asked_of_dates, asked_of_records
 from training.asked_operations_train import QUESTIONS, UNSEEN, AskedQuestion, marks_fitted, read_asked
 
 

@@ -16,9 +16,9 @@ pytest.importorskip("torch", reason="needs the extra 'train' (torch)")
 
 import torch
 
-from hearth.models.encoder.lora_encoder import unpacked
-from hearth.models.encoder.minilm import shared_tokenizer
+from hearth.models.lora_encoder import unpacked
 from hearth.models.ner import HEADS, KINDS, Tagger, tokens_of
+from hearth.models.sentence_encoder import shared_tokenizer
 from training.low_rank_encoder import LowRankEncoder
 from training.ner import ner_train
 from training.ner.ner_data import (

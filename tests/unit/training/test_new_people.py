@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hearth.agent import shipped_demonstrations
-from hearth.formats.plan_json import read_demonstrations
-from hearth.formats.plan_validation import faults
+from hearth.formats.plans import faults, read_demonstrations
 from hearth.registry import load_tools
 from hearth.types import Demonstration
 from tests import ROOT

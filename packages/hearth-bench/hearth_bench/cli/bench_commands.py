@@ -56,7 +56,7 @@ def planning(paths: Paths, out: Path, method: str, fast: bool, strict: bool, see
     """
     from hearth.atomic_files import check_writable
     from hearth.cli.invocation import Progress
-    from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+    from hearth.models.sentence_encoder import MiniLMEncoder
     from hearth_bench.report.terminal_tables import planning_lines
     from hearth_bench.run_record import write_json
     from hearth_bench.suites.planning_suite import METHODS
@@ -124,7 +124,7 @@ def continual(paths: Paths, stream: _Stream, result: _Result, fast: bool, strict
     """
     from hearth.atomic_files import check_writable, write_bytes
     from hearth.cli.invocation import Progress
-    from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+    from hearth.models.sentence_encoder import MiniLMEncoder
     from hearth_bench.report.result_figures import continual_png
     from hearth_bench.report.terminal_tables import continual_lines
     from hearth_bench.run_record import write_json
@@ -165,7 +165,7 @@ def bipia(attacks: Path, contexts: Path, out: Path, pairs: int, seed: int) -> No
     ordinary texts. Prints a table and writes flat JSON, with the same by type of attack and by position below.
     """
     from hearth.atomic_files import check_writable
-    from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+    from hearth.models.sentence_encoder import MiniLMEncoder
     from hearth_bench.run_record import write_json
     from hearth_bench.suites.bipia_suite import bipia_lines, measure_bipia
 
@@ -192,7 +192,7 @@ def injection(suite: str, tasks: Path | None, out: Path) -> None:
     """
     from hearth.atomic_files import check_writable
     from hearth.cli.invocation import Progress
-    from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+    from hearth.models.sentence_encoder import MiniLMEncoder
     from hearth_bench.report.terminal_tables import injection_lines
     from hearth_bench.run_record import write_json
     from hearth_bench.suites.injection_suite import measure_agentdojo, measure_own
@@ -258,8 +258,8 @@ def answers(data: Path, out: Path, questions: int | None, held_out: bool, given_
     from hearth import config
     from hearth.atomic_files import check_writable
     from hearth.cli.invocation import Progress
-    from hearth.memory.inquiry.reading.answer_reading import AnswerReader
-    from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+    from hearth.memory.inquiry.answer_reading import AnswerReader
+    from hearth.models.sentence_encoder import MiniLMEncoder
     from hearth_bench.run_record import Stopwatch, origin, write_json
     from hearth_bench.suites.reading import home_pieces, question_file
     from hearth_bench.suites.reading.reading_suite import measure_reading, reading_lines
@@ -292,9 +292,9 @@ def recall(data: Path | None, prefeval: Path | None, out: Path) -> None:
     """
     from hearth import config
     from hearth.atomic_files import check_writable
-    from hearth.memory.answers.answer_spans import WordReader
-    from hearth.memory.search.time_mentions import times_named
-    from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+    from hearth.memory.answers.question_answering import WordReader
+    from hearth.memory.search.search_words import times_named
+    from hearth.models.sentence_encoder import MiniLMEncoder
     from hearth_bench.run_record import Stopwatch, origin, write_json
     from hearth_bench.suites.preferences_suite import (
         measure_changes,
@@ -401,8 +401,8 @@ def prior_privacy(
     """
     from hearth.agent import shipped_demonstrations
     from hearth.atomic_files import check_writable
-    from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-    from hearth.planning.ranking.ranker_options import PROFILES
+    from hearth.models.sentence_encoder import MiniLMEncoder
+    from hearth.planning.ranking.ranker import PROFILES
     from hearth.registry import load_tools
     from hearth_bench.run_record import write_json
     from hearth_bench.suites.prior_privacy_suite import Attacked, measure_prior_privacy, privacy_lines

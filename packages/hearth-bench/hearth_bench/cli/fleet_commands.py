@@ -103,7 +103,7 @@ def simulate(owners: _Owners, teaching: _Teaching, place: _Place, ways: str, out
     """
     from hearth.atomic_files import check_writable
     from hearth.cli.invocation import Progress
-    from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+    from hearth.models.sentence_encoder import MiniLMEncoder
     from hearth_bench.fleet.habits import Habit
     from hearth_bench.fleet.simulated_edge import Cloud
     from hearth_bench.fleet.simulation import Fleet, simulate

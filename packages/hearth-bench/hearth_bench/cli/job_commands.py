@@ -186,7 +186,7 @@ def score(
     check_writable(out)
     encoder = None
     if similarity:
-        from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+        from hearth.models.sentence_encoder import MiniLMEncoder
 
         encoder = MiniLMEncoder.open(config.cache_folder(os.environ))
     document = score_file(predicted, gold, tools, graph, encoder=encoder, is_strict=strict)

@@ -2,7 +2,7 @@
 
 Public sets in forms of their own are read by `hearth_bench.data.public_data`.
 
-Lines are read by `hearth.formats.plan_json`, so a benchmark sees what `hearth learn` sees. No data is shipped: the
+Lines are read by `hearth.formats.plans`, so a benchmark sees what `hearth learn` sees. No data is shipped: the
 caller gives the paths.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from hearth.errors import HearthError, RequestError
-from hearth.formats.plan_json import demonstration_from_json, read_jsonl, read_tools, right_values
+from hearth.formats.plans import demonstration_from_json, read_jsonl, read_tools, right_values
 from hearth.types import Demonstration, Plan, ToolSpec
 from hearth_bench.metrics.argument_f1 import GoldCall
 from hearth_bench.metrics.plan_metrics import PlanGraph

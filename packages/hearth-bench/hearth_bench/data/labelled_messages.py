@@ -18,8 +18,8 @@ from typing import Annotated, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hearth.errors import RequestError
-from hearth.formats.plan_json import read_jsonl
-from hearth.language.values.check_digits import is_iban, is_luhn
+from hearth.formats.plans import read_jsonl
+from hearth.language.values.identifying import is_iban, is_luhn
 
 SpanType = Literal[
     "PERSON",

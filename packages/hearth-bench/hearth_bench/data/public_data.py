@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from hearth.errors import MissingExtraError, RequestError
-from hearth.formats.plan_json import read_jsonl, read_tools
+from hearth.formats.plans import read_jsonl, read_tools
 from hearth.types import Parameter, ToolSpec, canonical_type
 from hearth_bench.data.datasets import PlanData, collect_plans, sha256_of
 

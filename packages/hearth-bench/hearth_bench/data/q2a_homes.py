@@ -26,14 +26,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hearth.config import Home
 from hearth.errors import HearthError, RequestError
-from hearth.execution.reference_resolution import bind
+from hearth.execution.results import bind
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.policy import Policy
 from hearth.guard.policy.question import YesApprover
+from hearth.guard.policy.rules import Policy
 from hearth.protocols import CallContext, Recording, Sighting, Tool
 from hearth.testing import ClosedEgress, InMemoryMemory, InMemoryWorkspace, ScriptedFootage
 from hearth.tools.memory import KEPT, REMEMBERED
-from hearth.tools.pim import cards
+from hearth.tools.pim import contacts
 from hearth.types import Context, Plain, Plan, StepResult, ToolSpec
 from hearth_bench.injection.guard_world import Mail, Memory, Whose, WorldObject, offline_tools, record_files
 from hearth_home.tools import devices
@@ -129,7 +129,9 @@ class World:
     def known(self, now: dt.datetime) -> Context:
         """Return the part of this home that a planner may see."""
         owner = self.file.owner
-        return Context(owner.name, (*cards.entities(self.workspace(now)), *devices.entities(self._home)), owner.country)
+        return Context(
+            owner.name, (*contacts.entities(self.workspace(now)), *devices.entities(self._home)), owner.country
+        )
 
     @functools.cached_property
     def _home(self) -> dict[str, Plain]:

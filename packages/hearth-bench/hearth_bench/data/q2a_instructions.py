@@ -29,8 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hearth.agent import shipped_demonstrations
 from hearth.errors import HearthError, PlanError, RequestError
-from hearth.formats.plan_json import plan_from_json, read_jsonl
-from hearth.formats.plan_validation import check_plan
+from hearth.formats.plans import check_plan, plan_from_json, read_jsonl
 from hearth.types import Plan, Refusal, Request, ToolSpec
 from hearth_bench.data.q2a_homes import World, execute, read_world
 

@@ -6,7 +6,7 @@ import hashlib
 import random
 from pathlib import Path
 
-from hearth.formats.plan_json import read_jsonl
+from hearth.formats.plans import read_jsonl
 
 _REQUESTS = (
     ("ultratool/dev", 80),

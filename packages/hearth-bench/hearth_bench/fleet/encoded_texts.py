@@ -11,8 +11,8 @@ import numpy as np
 
 from hearth.agent import shipped_demonstrations
 from hearth.cli.invocation import SILENT, Progress
-from hearth.planning.adaptation.case_adaptation import rarity_of
 from hearth.planning.ranking.features import Reader
+from hearth.planning.repeat_planner import rarity_of
 from hearth.protocols import Encoder
 from hearth_bench.fleet.habits import Persona
 from hearth_bench.fleet.simulated_edge import DEVICES, FloatRows, Texts

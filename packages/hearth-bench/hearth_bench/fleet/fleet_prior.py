@@ -1,6 +1,6 @@
 """Build the prior that a service would publish from what a fleet's founders learnt, and plan with it on a new edge.
 
-Each founder contributes what a device would (`planning.ranking.statistics.sufficient_statistics.summed`: bounded, and
+Each founder contributes what a device would (`planning.ranking.sufficient_statistics.summed`: bounded, and
 nothing from too few demonstrations); the sums are merged. A new edge's student (profile `small`) was taught the shipped
 demonstrations, as on every device, and takes the prior beside them. Its output for every text that newcomers may say is
 kept in the folder, so that parts of the simulation can run anywhere. A prior holds no arguments: a device reads them
@@ -27,14 +27,17 @@ from hearth.cli.invocation import SILENT, Progress
 from hearth.language.reading import Utterance
 from hearth.planning.arguments.alignment import Lesson, LessonStep, Result, Several, Source, explain, tokens_of
 from hearth.planning.arguments.binding import Unit, bind
-from hearth.planning.arguments.context_counts import Manners
-from hearth.planning.ranking.examples import Taught, asked_by_acts, step_texts, taught_of
-from hearth.planning.ranking.features import Reading
-from hearth.planning.ranking.ranker import Ranking, Student
-from hearth.planning.ranking.ranker_options import PROFILES
-from hearth.planning.ranking.statistics.statistics_codec import encode
-from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged, summed
-from hearth.planning.ranking.statistics.vector_layout import public_sequences, public_tools
+from hearth.planning.arguments.span_boundaries import Manners
+from hearth.planning.ranking.features import Reading, Taught, asked_by_acts, step_texts, taught_of
+from hearth.planning.ranking.ranker import PROFILES, Ranking, Student
+from hearth.planning.ranking.sufficient_statistics import (
+    Statistics,
+    encode,
+    merged,
+    public_sequences,
+    public_tools,
+    summed,
+)
 from hearth.protocols import Encoder
 from hearth.types import Argument, Demonstration, Plan, Ref, Step, ToolSpec
 from hearth_bench.fleet.habits import Asked

@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.cli.invocation import SILENT, Progress
-from hearth.formats.plan_json import plan_to_json
+from hearth.formats.plans import plan_to_json
 from hearth.models.ridge import Heads
-from hearth.planning.adaptation.case_adaptation import Repeat
-from hearth.planning.ranking.examples import targets_of
+from hearth.planning.ranking.features import targets_of
+from hearth.planning.repeat_planner import Repeat
 from hearth.protocols import Encoder
 from hearth.types import Demonstration, Plan
 from hearth_bench.data.q2a_instructions import OWNERS

@@ -23,8 +23,8 @@ from types import ModuleType
 from typing import Any
 
 from hearth.errors import MissingExtraError
-from hearth.guard.capability.record_extraction import Owner
-from hearth.guard.flow.labels import Value, result_labels
+from hearth.guard.labels import Value, result_labels
+from hearth.guard.policy.request_words import Owner
 from hearth.types import Plain, Request, ToolSpec
 from hearth_bench.injection.agentdojo_tools import tool_specs
 from hearth_bench.injection.replay import FIXED_NOW, ToolCall, World, is_write

@@ -9,7 +9,7 @@ Sources are assigned strictly: a mail, a Slack message and a page are strangers'
 is this device's. AgentDojo's contact list fills itself from the senders of incoming mail, so its cards are strangers'
 words too, unless the owner has written to the address. Calendar, files and bank records are the owner's own; a record
 made by somebody else (a file's owner, a payment's sender) still counts as incoming
-(`hearth.guard.capability.record_extraction`).
+(`hearth.guard.policy.request_words`).
 """
 
 from __future__ import annotations

@@ -43,18 +43,16 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from hearth.errors import HearthError, PlanError, RequestError
 from hearth.execution.executor import Executor
-from hearth.execution.reference_resolution import bind
-from hearth.formats.plan_json import plan_from_json, read_jsonl
-from hearth.formats.plan_validation import check_plan
+from hearth.execution.results import bind
+from hearth.formats.plans import check_plan, plan_from_json, read_jsonl
 from hearth.formats.tool_signature import from_plain
-from hearth.guard.flow.labels import Value
-from hearth.guard.flow.result_validation import checked
-from hearth.guard.monitor import Monitor
-from hearth.guard.policy.policy import Policy
+from hearth.guard.labels import Value
+from hearth.guard.monitor import Monitor, checked
 from hearth.guard.policy.question import YesApprover
+from hearth.guard.policy.rules import Policy
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
-from hearth.memory.facts.fact_store import FactStore
+from hearth.memory.facts import FactStore
 from hearth.protocols import CallContext, Tool
 from hearth.storage.database import Store
 from hearth.storage.trace import Trace

@@ -40,13 +40,12 @@ from hearth.formats.content_lines import Component, Line, escape, new_component,
 from hearth.guard.egress.gateway import Egress
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
-from hearth.memory.facts.fact_store import FactStore
+from hearth.memory.facts import FactStore
 from hearth.protocols import CallContext, Tool
 from hearth.registry import load_tools
 from hearth.storage.database import Store
 from hearth.storage.workspace import Folder
-from hearth.tools.mail.compose import checked_recipients
-from hearth.tools.mail.mail import Sent
+from hearth.tools.mail.mail import Sent, checked_recipients
 from hearth.tools.mail.mailbox import DRAFTS, SENT, deliver, look_at, place_of
 from hearth.tools.pim import ical
 from hearth.types import Plain

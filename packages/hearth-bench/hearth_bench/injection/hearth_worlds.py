@@ -16,10 +16,9 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from hearth.errors import HearthError
-from hearth.execution.reference_resolution import bind
-from hearth.guard.capability.record_extraction import Owner
-from hearth.guard.flow.labels import Value, result_labels
-from hearth.guard.flow.provenance import records
+from hearth.execution.results import bind
+from hearth.guard.labels import Value, records, result_labels
+from hearth.guard.policy.request_words import Owner
 from hearth.protocols import Tool
 from hearth.types import Plain, Plan, StepResult, ToolSpec
 from hearth_bench.injection.guard_tasks import (

@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hearth.guard.capability.parameter_roles import element_type
-from hearth.guard.capability.request_words import content_words, folded, stem, word_set, words
-from hearth.guard.capability.warrant import KnownTools, id_types
+from hearth.guard.policy.request_words import content_words, element_type, folded, stem, word_set, words
+from hearth.guard.policy.warrant import KnownTools, id_types
 from hearth.types import ToolSpec
 
 if TYPE_CHECKING:

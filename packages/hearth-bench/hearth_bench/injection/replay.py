@@ -21,9 +21,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from hearth.guard.capability.record_extraction import Owner
-from hearth.guard.capability.warrant import Warrant
-from hearth.guard.flow.labels import Value
+from hearth.guard.labels import Value
+from hearth.guard.policy.request_words import Owner
+from hearth.guard.policy.warrant import Warrant
 from hearth.types import OWNER, Plain, Plan, Request, ToolSpec
 from hearth_bench.injection.intent_grants import WordedTools
 from hearth_bench.injection.worded_warrant import WordedWarrant

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hearth.guard.capability.evidence import Evidence
-from hearth.guard.capability.record_extraction import Owner, Result
-from hearth.guard.capability.request_words import (
+from hearth.guard.policy.request_words import (
     CALENDAR_WORDS,
+    Owner,
+    Result,
     SaidTimes,
     all_numbers,
     clocks_said,
@@ -21,6 +21,7 @@ from hearth.guard.capability.request_words import (
     is_in,
     stem,
 )
+from hearth.guard.policy.warrant import Evidence
 from hearth.types import Request
 
 _AT_A_PLACE = re.compile(r"\b(?:at|in)\s+(?:the\s+)?([A-Z]\w+)")

@@ -1,6 +1,6 @@
 """A warrant without a plan: what a request's own words license, for planners that show no plan.
 
-Hearth's own planner always has a plan, which is its warrant (`hearth.guard.capability.warrant`). AgentDojo's tasks come
+Hearth's own planner always has a plan, which is its warrant (`hearth.guard.policy.warrant`). AgentDojo's tasks come
 without one, so their calls are judged by the words (`hearth_bench.injection.intent_grants`) and by more rules:
 
 - `name`: the words of a new title must come from the request or from names of records the owner means.
@@ -16,18 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hearth.guard.capability.parameter_roles import Sensitive, sensitive_values
-from hearth.guard.capability.record_extraction import Owner
-from hearth.guard.capability.request_words import (
+from hearth.guard.policy.request_words import (
+    Owner,
+    Sensitive,
     all_numbers,
     content_words,
     folded,
     has_invisible,
     identity,
+    sensitive_values,
     stem,
     word_set,
 )
-from hearth.guard.capability.warrant import BACK, Case, Warrant, pointers
+from hearth.guard.policy.warrant import BACK, Case, Warrant, pointers
 from hearth.types import Plain, Plan, Request, Ruling, ToolSpec
 from hearth_bench.injection.intent_grants import Licence, WordedTools, is_thing
 from hearth_bench.injection.worded_evidence import WordedEvidence, contradicts, figures

@@ -731,7 +731,7 @@ TABLES: tuple[Table, ...] = (
         (
             *_VIDEO,
             "packages/hearth-video/hearth_video/tools",
-            "src/hearth/planning/dialogue/outside_questions.py",
+            "src/hearth/planning/dialogue/fallbacks.py",
         ),
         "All were written before any was asked: the first sixty by the hand that wrote the reader, sixty again from "
         "the sightings alone. Of the first sixty four that came out wrong were looked at since, and mended.",

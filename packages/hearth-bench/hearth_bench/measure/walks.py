@@ -29,9 +29,9 @@ from hearth.agent import Agent
 from hearth.demo.demo_home import build_demo_home
 from hearth.guard.egress.masking_door import MaskingDoor, Part
 from hearth.learning.corrections import correct
-from hearth.learning.learned_state import Offer, State
 from hearth.learning.unlearning import Sought, find, forget
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.learning.versions.learned_state import Offer, State
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.testing import FIXED_NOW, FixedApprover
 from hearth.types import OWNER
 from hearth_bench.measure.result_file import RESULTS, write_result

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hearth.formats.plan_json import encode_argument
+from hearth.formats.plans import encode_argument
 from hearth.types import Argument, Parameter, Ref, Step, ToolSpec
 from hearth_bench.metrics.plan_metrics import pooled_set_f1
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from hearth.errors import RequestError
-from hearth.formats.plan_json import read_jsonl
+from hearth.formats.plans import read_jsonl
 from hearth.types import Plan, Ref
 from hearth_bench.data.datasets import gold_from_json, gold_of, graph_of
 from hearth_bench.ianvs.case_outcome import read_outcome

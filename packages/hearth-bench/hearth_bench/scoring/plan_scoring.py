@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hearth.errors import PlanError, RequestError
-from hearth.formats.plan_json import plan_from_json, read_graph, read_jsonl, read_tools
+from hearth.formats.plans import plan_from_json, read_graph, read_jsonl, read_tools
 from hearth.protocols import Encoder
 from hearth.types import Plan
 from hearth_bench.data.datasets import graph_of, read_plans, sha256_of

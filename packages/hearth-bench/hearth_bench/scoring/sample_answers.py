@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hearth.errors import HearthError
-from hearth.formats.plan_json import plan_from_json
+from hearth.formats.plans import plan_from_json
 from hearth.types import Plan
 
 

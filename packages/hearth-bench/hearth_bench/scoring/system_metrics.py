@@ -236,7 +236,7 @@ def leaked(private: Sequence[str], sent: Sequence[str]) -> list[str]:
     Source: the leaks of `hearth_bench.suites.privacy_suite`, with its words and folding. Text that identifies somebody
     without naming them is not found.
     """
-    from hearth.language.text.finder_text import plain, words
+    from hearth.language.values.identifying import plain, words
 
     out = [tuple(words(plain(text).text).folded) for text in sent]
     found = []
@@ -304,7 +304,7 @@ def execution_success(answers: Sequence[Any], predictions: Sequence[Any]) -> flo
 
 def is_executed(answer: Any, prediction: Any) -> bool | None:
     """Return whether a prediction does what its answer does; None where the answer names no home or time."""
-    from hearth.formats.plan_validation import check_plan
+    from hearth.formats.plans import check_plan
     from hearth_bench.data.q2a_homes import effect_of, execute
     from hearth_bench.data.q2a_instructions import OWNERS
     from hearth_bench.scoring.sample_answers import plan_in, unwrapped

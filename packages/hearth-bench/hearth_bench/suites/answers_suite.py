@@ -20,12 +20,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hearth.memory.answers.answer_spans import WordReader
-from hearth.memory.answers.question_answering import MemoryAnswer, answer_from
+from hearth.memory.answers.question_answering import MemoryAnswer, WordReader, answer_from
 from hearth.memory.event_memory import EventMemory, Found
-from hearth.memory.facts.fact_dates import MONTHS
-from hearth.memory.search.terms import Stemmer, telling_words
-from hearth.memory.search.time_mentions import Period
+from hearth.memory.facts import MONTHS
+from hearth.memory.search.search_words import Period, Stemmer, telling_words
 from hearth.storage.database import Store
 
 ADVERSARIAL, FOREIGN = 5, 0

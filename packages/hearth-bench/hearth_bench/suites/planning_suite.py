@@ -19,8 +19,7 @@ import numpy as np
 from hearth.cli.invocation import SILENT, Progress
 from hearth.planning.plan_drafting import Drafter, Filling
 from hearth.planning.ranking.features import FloatRows, Reading
-from hearth.planning.ranking.ranker import Candidate, Ranking, Student
-from hearth.planning.ranking.ranker_options import StudentOptions
+from hearth.planning.ranking.ranker import Candidate, Ranking, Student, StudentOptions
 from hearth.protocols import Encoder
 from hearth.types import Demonstration, Plan, Step
 from hearth_bench.data.datasets import PlanData, graph_of

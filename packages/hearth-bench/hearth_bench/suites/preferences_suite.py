@@ -31,8 +31,8 @@ import numpy as np
 from hearth.errors import RequestError
 from hearth.memory.answers.recollection import FACT, Recollection
 from hearth.memory.event_memory import EventMemory, NewEvent
-from hearth.memory.facts.fact_extraction import Told, facts_in, known_from, learn_from
-from hearth.memory.facts.fact_store import FactStore
+from hearth.memory.fact_extraction import Told, facts_in, known_from, learn_from
+from hearth.memory.facts import FactStore
 from hearth.protocols import Encoder
 from hearth.storage.database import Store
 from hearth.types import OWNER

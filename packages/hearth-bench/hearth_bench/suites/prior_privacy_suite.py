@@ -26,10 +26,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.models.random_features import UNIT
-from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.ranker_options import StudentOptions
-from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged
+from hearth.models.ridge import UNIT
+from hearth.planning.ranking.ranker import Student, StudentOptions
+from hearth.planning.ranking.sufficient_statistics import Statistics, merged
 from hearth.protocols import Encoder
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 from hearth_cloud.statistics.private_sums import Budget

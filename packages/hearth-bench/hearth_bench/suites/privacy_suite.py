@@ -30,7 +30,7 @@ from hearth.config import MASK_KINDS, MASKED_KINDS
 from hearth.errors import RequestError
 from hearth.guard.deidentify.masker import Masker, Tag
 from hearth.guard.deidentify.names import OwnerNames, OwnName
-from hearth.language.text.finder_text import Found, plain, words
+from hearth.language.values.identifying import Found, plain, words
 from hearth_bench.data.labelled_messages import read_messages
 
 MASKED_FROM = 0.8

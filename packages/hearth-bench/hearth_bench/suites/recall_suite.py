@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from hearth.errors import RequestError
-from hearth.memory.answers.answer_spans import WordReader
+from hearth.memory.answers.question_answering import WordReader
 from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.memory.search.memory_index import top
-from hearth.memory.search.time_mentions import Period
+from hearth.memory.search.search_words import Period
 from hearth.protocols import Encoder
 from hearth.storage.database import Store
 from hearth.types import Label

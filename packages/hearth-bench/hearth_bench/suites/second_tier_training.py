@@ -1,6 +1,7 @@
 """Train tier two in the suites, for a student to adopt or to continue round by round.
 
-Training needs torch; without it `learning.finetune.trainer` raises MissingExtraError with the command that installs it.
+Training needs torch; without it `learning.finetune.second_tier` raises MissingExtraError with the command that
+installs it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from hearth.cli.invocation import SILENT, Progress
 from hearth.learning.finetune.lessons import AdapterOptions, Epoch, Task, Trained
-from hearth.learning.finetune.trainer import train
+from hearth.learning.finetune.second_tier import train_pointer
 from hearth.models.pointer import Pointer
 from hearth.protocols import Encoder, Proposal
 from hearth.types import Demonstration, ToolSpec
@@ -100,7 +101,7 @@ def _first(proposal: Proposal) -> PlanGraph:
 def _train(task: Task, progress: Progress) -> Trained:
     made: Trained | None = None
     with progress.stage("Training tier two", task.options.n_epochs + task.options.n_epochs_more) as advance:
-        for step in train(task):
+        for step in train_pointer(task):
             if isinstance(step, Epoch):
                 advance(1)
             else:

@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 from hearth.cli.invocation import SILENT, Progress
 from hearth.errors import MissingExtraError, RequestError
-from hearth.formats.plan_json import read_graph
+from hearth.formats.plans import read_graph
 from hearth.learning.finetune.lessons import Task
 from hearth.planning.plan_drafting import LISTED_SHARE, Filling, listed_share
 from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.ranker_options import StudentOptions
+from hearth.planning.ranking.ranker import Student, StudentOptions
 from hearth.protocols import Encoder
 from hearth.types import ToolSpec
 from hearth_bench.data.datasets import PlanData, read_plans, read_tool_file

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from hearth import cli
-from hearth.cli import batch_commands
+from hearth.cli.learning import batch_commands
 from hearth.cli.learning.learn_commands import opened_state
 from hearth.errors import MissingExtraError
-from hearth.learning import drafting
-from hearth.planning.ranking.ranker_options import PROFILES
+from hearth.learning.versions import drafting
+from hearth.planning.ranking.ranker import PROFILES
 from hearth.types import Plan, Step
 from hearth_bench.suites import second_tier_training, suite_measurements
 from tests import BENCH_DATA

@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 
 from hearth import cli
-from hearth.formats.plan_json import demonstration_from_json, read_jsonl, read_tools
-from hearth.formats.plan_validation import check_plan
+from hearth.formats.plans import check_plan, demonstration_from_json, read_jsonl, read_tools
 from hearth_bench.data.q2a_homes import read_world
 from hearth_bench.data.q2a_instructions import split_of
 from tests import ROOT

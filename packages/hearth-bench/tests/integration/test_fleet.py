@@ -17,11 +17,10 @@ from click.testing import CliRunner
 
 from hearth.agent import shipped_demonstrations
 from hearth.errors import MissingExtraError, RequestError
-from hearth.formats.plan_validation import check_plan
-from hearth.models.encoder.sentence_encoder import TokenVectors
-from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.ranker_options import PROFILES
-from hearth.planning.ranking.statistics.statistics_codec import encode
+from hearth.formats.plans import check_plan
+from hearth.models.sentence_encoder import TokenVectors
+from hearth.planning.ranking.ranker import PROFILES, Student
+from hearth.planning.ranking.sufficient_statistics import encode
 from hearth.types import Plan, Ref, Step, ToolSpec
 from hearth_bench.cli.fleet_commands import fleet as command
 from hearth_bench.data.q2a_instructions import OWNERS, split_of

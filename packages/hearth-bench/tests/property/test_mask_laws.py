@@ -12,7 +12,7 @@ from hearth.config import MASK_KINDS
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names import OwnerNames, OwnName
 from hearth.guard.egress.masking_door import MaskedModel, MaskingDoor
-from hearth.language.text.finder_text import fold, plain, words
+from hearth.language.values.identifying import fold, plain, words
 from hearth.models.llm.scripted import ScriptedModel
 from hearth.types import Plan, Step
 from hearth_bench.suites.privacy_suite import Gold, Sample, fuzzed, round_trips

@@ -10,7 +10,7 @@ import pytest
 
 from hearth.errors import RequestError
 from hearth.memory.answers.question_answering import MemoryAnswer
-from hearth.memory.search.time_mentions import Period
+from hearth.memory.search.search_words import Period
 from hearth.testing import HashEncoder
 from hearth_bench.suites.answers_suite import (
     ADVERSARIAL,

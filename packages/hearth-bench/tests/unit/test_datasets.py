@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import RequestError
-from hearth.formats.plan_json import plan_from_json, read_graph
+from hearth.formats.plans import plan_from_json, read_graph
 from hearth.types import ToolSpec
 from hearth_bench.data.datasets import (
     PlanData,

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.errors import RequestError
-from hearth.formats.plan_validation import check_plan
+from hearth.formats.plans import check_plan
 from hearth.tools.mail.mail import send_mail
 from hearth.types import Ref
 from hearth_bench.injection.guard_tasks import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.registry import load_tools
 from hearth_bench.injection.intent_grants import UNLIMITED, WordedTools, wishes_of
 from tests.warrants import SPECS

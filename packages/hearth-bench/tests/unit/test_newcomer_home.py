@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hearth.memory.passages.document_text import text_of
+from hearth.memory.search.collecting import text_of
 from hearth_bench.data.newcomer_home.newcomer import NEWCOMERS, read_newcomer_questions, write_newcomer_home
 from hearth_bench.measure.memory.newcomer_questions import Answered, figures
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.edge.answers import food_ontology
-from hearth.edge.answers.ask_cloud import (
+from hearth.edge import ask_cloud
+from hearth.edge.ask_cloud import (
     RULES,
     Eater,
     Fused,
@@ -276,11 +276,11 @@ def test_what_no_table_knows_is_warned_of() -> None:
 
 
 def test_the_tables_are_sound() -> None:
-    families = set(food_ontology.FAMILIES)
-    assert {family for listed in food_ontology.DIETS.values() for family in listed} <= families
-    assert {family for listed in food_ontology.USUALLY.values() for family in listed} <= families
-    assert set(food_ontology.CALLED.values()) <= families
-    assert set(food_ontology.CONDITIONS.values()) <= families
+    families = set(ask_cloud.FAMILIES)
+    assert {family for listed in ask_cloud.DIETS.values() for family in listed} <= families
+    assert {family for listed in ask_cloud.USUALLY.values() for family in listed} <= families
+    assert set(ask_cloud.CALLED.values()) <= families
+    assert set(ask_cloud.CONDITIONS.values()) <= families
 
 
 @pytest.mark.parametrize("piece", ["i am allergic to ", "without ", "a is ", "x", "a, "])

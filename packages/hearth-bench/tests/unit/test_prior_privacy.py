@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.ranker_options import StudentOptions
+from hearth.planning.ranking.ranker import StudentOptions
 from hearth.testing import HashEncoder
 from hearth_bench.suites.prior_privacy_suite import Attacked, measure_prior_privacy, privacy_lines
 from tests.merging_world import OPTIONS

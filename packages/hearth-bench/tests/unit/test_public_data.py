@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hearth.errors import MissingExtraError, RequestError
-from hearth.formats.plan_json import read_tools
+from hearth.formats.plans import read_tools
 from hearth.types import Ref
 from hearth_bench.data.datasets import stream_plans
 from hearth_bench.data.public_data import layout_of, open_data, taskbench_from_hub

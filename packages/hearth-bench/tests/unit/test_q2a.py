@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import RequestError
-from hearth.formats.plan_validation import check_plan
+from hearth.formats.plans import check_plan
 from hearth.types import Plan, Ref, Step
 from hearth_bench.data.q2a_homes import World, effect_of, execute, read_world
 from hearth_bench.data.q2a_instructions import (

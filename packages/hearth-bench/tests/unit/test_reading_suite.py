@@ -9,8 +9,8 @@ import pytest
 
 from hearth.cli.invocation import Progress
 from hearth.errors import RequestError
-from hearth.memory.inquiry.reading.answer_reading import AnswerReader
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.inquiry.answer_reading import AnswerReader
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth_bench.suites.reading.home_pieces import read_documents
 from hearth_bench.suites.reading.question_file import (
     DocumentQuestion,

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.ranker import Candidate, Ranking, Student
-from hearth.planning.ranking.ranker_options import StudentOptions
+from hearth.planning.ranking.ranker import Candidate, Ranking, Student, StudentOptions
 from hearth.testing import HashEncoder
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 from hearth_bench.data.datasets import PlanData, graph_of

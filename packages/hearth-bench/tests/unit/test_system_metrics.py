@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.formats.plan_json import plan_to_json
+from hearth.formats.plans import plan_to_json
 from hearth_bench.data.q2a_instructions import read_owner
 from hearth_bench.energy_counter import EnergyCounter
 from hearth_bench.ianvs.job import OWN_METRICS

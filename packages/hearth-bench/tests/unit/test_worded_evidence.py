@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from hearth.guard.capability.request_words import SaidTimes, all_numbers
+from hearth.guard.policy.request_words import SaidTimes, all_numbers
 from hearth_bench.injection.worded_evidence import contradicts, figures
 
 TODAY = dt.date(2026, 11, 18)  # a Wednesday

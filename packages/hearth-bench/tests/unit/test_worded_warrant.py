@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from hearth.guard.capability.record_extraction import Owner
-from hearth.guard.flow.labels import Value
+from hearth.guard.labels import Value
+from hearth.guard.policy.request_words import Owner
 from hearth.types import OWNER, PUBLIC, Plain, Request
 from hearth_bench.injection.intent_grants import WordedTools
 from hearth_bench.injection.worded_warrant import WordedWarrant

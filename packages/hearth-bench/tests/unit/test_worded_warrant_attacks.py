@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from hearth.guard.capability.record_extraction import Owner
-from hearth.guard.flow.labels import Value, result_labels
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.guard.labels import Value, result_labels
+from hearth.guard.policy.request_words import Owner
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.registry import load_tools
 from hearth.types import OWNER, Plain, Request
 from hearth_bench.injection.intent_grants import WordedTools

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_worded_warrant import warrant
 
-from hearth.guard.capability.request_words import content_words, is_in, stem
+from hearth.guard.policy.request_words import content_words, is_in, stem
 from hearth.types import Plain
 from tests.warrants import CONTACTS, judged
 

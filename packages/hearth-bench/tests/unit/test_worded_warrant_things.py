@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import pytest
 from test_worded_warrant_attacks import OWNER_OF_HOME, SPECS
 
-from hearth.guard.flow.labels import Value, acted_on, result_labels
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.guard.labels import Value, acted_on, result_labels
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.types import OWNER, Plain, Referent, Request
 from hearth_bench.injection.intent_grants import WordedTools
 from hearth_bench.injection.worded_warrant import WordedWarrant

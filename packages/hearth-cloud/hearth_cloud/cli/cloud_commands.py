@@ -340,7 +340,7 @@ def offer(folder: Path, adapter: Path, profiles: tuple[Profile, ...]) -> None:
     from typing import get_args
 
     from hearth.formats.edge_protocol import Profile
-    from hearth.learning.llm.adapter_versions import fingerprint_of, pack
+    from hearth.learning.finetune.adapters import fingerprint_of, pack
     from hearth_cloud.cloud_settings import read_cloud_settings
     from hearth_cloud.statistics import artifacts
     from hearth_cloud.statistics.signing import read_key

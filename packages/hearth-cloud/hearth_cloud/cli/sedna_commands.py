@@ -126,7 +126,7 @@ def little_model(invocation: Invocation, follow_s: float, as_json: bool) -> int:
     """
     from hearth.cli.learning.learn_commands import open_encoder
     from hearth.guard.egress.masking_door import MaskingDoor
-    from hearth.storage.open_home import Home
+    from hearth.storage.workspace import Home
     from hearth_cloud.sedna.sedna_model import read_model
     from hearth_cloud.sedna.sedna_planning import Hard, LittleModel, Planning
     from hearth_cloud.sedna.sedna_planning import little_model as run
@@ -278,7 +278,7 @@ def _show(outcome: Outcome, *, as_json: bool, told: bool | None = None) -> None:
 
 
 def _tools(file: Path | None) -> dict[str, ToolSpec]:
-    from hearth.formats.plan_json import read_tools
+    from hearth.formats.plans import read_tools
     from hearth.registry import load_tools
 
     tools = read_tools(file) if file else load_tools(None).specs

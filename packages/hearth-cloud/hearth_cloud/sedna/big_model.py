@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from hearth.errors import MissingExtraError, RegistryError, WireError
 from hearth.formats.edge_protocol import PlanAsked, PlanGiven, Problem
-from hearth.formats.plan_json import tools_from_json
+from hearth.formats.plans import tools_from_json
 from hearth_cloud.sedna.sedna_planning import Planning
 from hearth_cloud.sedna.sedna_protocol import MAX_BODY_BYTES, PredictGiven, questions_of, routes_of
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from hearth.errors import RequestError, StoreError
-from hearth.formats.plan_json import demonstration_from_json, plan_to_json, read_jsonl
+from hearth.formats.plans import demonstration_from_json, plan_to_json, read_jsonl
 from hearth.learning.demonstration_store import Entry, read_entries
 from hearth.types import Demonstration
 from hearth_cloud.sedna.sedna_protocol import request_id

@@ -3,7 +3,7 @@
 Sedna's local controller copies one file from a training's output to `deploy/index.pkl`, and its own workers unpickle
 it, so whoever can write that file runs code on the node. Here the file is an archive of arrays and JSON, recognised by
 its first bytes and checked against its own hashes; a pickle is refused. It holds no request, only rounded vectors and
-hashed words, as in `planning.ranking.ranker_file`.
+hashed words, as in `planning.ranking.ranker`.
 
 Covered: damage, pickles, other archives, members of other names, decompression bombs, too many bytes, a student that
 rests on a file elsewhere. Not covered: who made it. What a hostile student plans is for the guard to check.
@@ -27,13 +27,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hearth.atomic_files import replacing
 from hearth.errors import HearthError, StoreCorruptError, StoreError, StoreVersionError
-from hearth.formats.plan_json import read_tools, tool_to_json
-from hearth.learning.tasks import Frontier, Task, by_sample
-from hearth.learning.versions.promotion_gate import Described
+from hearth.formats.plans import read_tools, tool_to_json
+from hearth.learning.versions.promotion_gate import Described, Frontier, Task, by_sample
 from hearth.planning.plan_drafting import Drafter
 from hearth.planning.ranking.features import Reading
+from hearth.planning.ranking.ranker import FILE_NAME as STUDENT_FILE
 from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.ranker_file import FILE_NAME as STUDENT_FILE
 from hearth.protocols import Encoder
 from hearth.types import Demonstration, Plain, ToolSpec
 from hearth.version import __version__

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from hearth.errors import ConfigError, HearthError, MissingArgument, PlanError, RequestError, StoreError
 from hearth.formats.edge_protocol import PlanAsked, PlanGiven
-from hearth.formats.plan_json import plan_from_json, plan_to_json
-from hearth.formats.plan_validation import faults
-from hearth.language.acts.admissibility import MAX_CHARACTERS
+from hearth.formats.plans import faults, plan_from_json, plan_to_json
+from hearth.language.reading import MAX_CHARACTERS
 from hearth.planning.plan_drafting import Drafter
 from hearth.planning.ranking.ranker import Ranking, Student
 from hearth.protocols import Encoder

@@ -5,7 +5,7 @@ Written from Sedna 0.7: names are looked up as they are and in capitals, as its 
 an object shaped as `edge_protocol.PlanAsked`; an answer is shaped as `edge_protocol.PlanGiven`.
 
 Covered: shape, number and size of questions and answers. Not covered: who asks (Sedna's protocol has no tokens: a
-network policy must say who may), and what an answer contains (`formats.plan_validation` and the guard check plans).
+network policy must say who may), and what an answer contains (`formats.plans` and the guard check plans).
 """
 
 from __future__ import annotations

@@ -17,10 +17,9 @@ from pathlib import Path
 
 from hearth.errors import ConfigError, RequestError, StoreError
 from hearth.learning.demonstration_store import Entry, why_not, why_touched
-from hearth.learning.drafting import Drafts
-from hearth.learning.tasks import grouped
 from hearth.learning.versions import promotion_gate
-from hearth.learning.versions.promotion_gate import Progress, Verdict, describe, node_f1, scored, tasks_of
+from hearth.learning.versions.drafting import Drafts
+from hearth.learning.versions.promotion_gate import Progress, Verdict, describe, grouped, node_f1, scored, tasks_of
 from hearth.planning.ranking.ranker import Student
 from hearth.protocols import Encoder
 from hearth.types import Demonstration, ToolSpec

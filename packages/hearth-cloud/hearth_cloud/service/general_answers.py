@@ -15,8 +15,8 @@ from pydantic import BaseModel, Field, ValidationError
 
 from hearth.errors import PlannerError, RequestError
 from hearth.formats.edge_protocol import AnswerAsked, AnswerGiven, Item
-from hearth.formats.plan_json import read_jsonl
-from hearth.learning.teacher import words_of
+from hearth.formats.plans import read_jsonl
+from hearth.learning.corrections import words_of
 from hearth.protocols import LanguageModel
 
 _MOST_ITEMS = 64

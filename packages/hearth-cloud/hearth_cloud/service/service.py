@@ -33,7 +33,7 @@ from hearth.formats.edge_protocol import (
     Receipt,
     TasksGiven,
 )
-from hearth.formats.plan_json import tools_from_json
+from hearth.formats.plans import tools_from_json
 from hearth.models.llm.openai_endpoint import Endpoint, Patience, RemoteModel, url_of
 from hearth.protocols import Encoder, LanguageModel
 from hearth.version import __version__
@@ -497,7 +497,7 @@ def _answering(settings: CloudSettings, environ: Mapping[str, str]) -> Answering
 
 
 def _encoder(environ: Mapping[str, str]) -> Encoder:
-    from hearth.models.encoder.sentence_encoder import MiniLMEncoder  # imported late: not needed without a teacher
+    from hearth.models.sentence_encoder import MiniLMEncoder  # imported late: not needed without a teacher
 
     return MiniLMEncoder.open(cache_folder(environ), n_threads=1)  # teachers read in threads of their own
 

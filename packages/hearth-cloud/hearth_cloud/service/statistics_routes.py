@@ -63,7 +63,7 @@ def workers_of(settings: CloudSettings, storage: Storage) -> Workers:
 
 def shipped() -> Public:
     """Read the demonstrations every Hearth is shipped with, by the shipped encoder; takes half a minute."""
-    from hearth.models.encoder.sentence_encoder import MiniLMEncoder  # imported late: only needed where priors are made
+    from hearth.models.sentence_encoder import MiniLMEncoder  # imported late: only needed where priors are made
 
     return Public.shipped(MiniLMEncoder.open(cache_folder(os.environ)))
 

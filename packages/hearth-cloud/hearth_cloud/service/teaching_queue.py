@@ -29,16 +29,14 @@ from typing import Generic, Protocol, TypeVar
 from hearth.errors import MissingArgument, PlannerError
 from hearth.formats import edge_protocol
 from hearth.formats.edge_protocol import Manifest, PlanGiven, Refused
-from hearth.formats.plan_json import plan_to_json
-from hearth.formats.plan_validation import faults
-from hearth.language.acts.admissibility import why_unreadable
-from hearth.learning.teacher import RecordedTeacher
+from hearth.formats.plans import faults, plan_to_json
+from hearth.language.reading import why_unreadable
+from hearth.learning.corrections import RecordedTeacher
 from hearth.planning.arguments.schema_filler import Filler
-from hearth.planning.llm.json_planner import LanguagePlanner
+from hearth.planning.llm import LanguagePlanner
 from hearth.planning.ranking.features import FloatRows
-from hearth.planning.ranking.ranker import Ranking, Student
-from hearth.planning.ranking.ranker_options import PROFILES, ProfileName
-from hearth.planning.ranking.statistics.statistics_codec import decode
+from hearth.planning.ranking.ranker import PROFILES, ProfileName, Ranking, Student
+from hearth.planning.ranking.sufficient_statistics import decode
 from hearth.protocols import Encoder, LanguageModel
 from hearth.types import Context, Plan, Refusal, Request, Step, ToolSpec
 from hearth_cloud.problems import Fault

@@ -22,8 +22,7 @@ from dataclasses import dataclass
 
 from hearth.errors import StatisticsError
 from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.statistics.statistics_codec import decode, encode
-from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
+from hearth.planning.ranking.sufficient_statistics import Statistics, decode, encode
 from hearth_cloud.statistics.robust_merge import Judged, Merged, Seen, Terms, judged_alone
 from hearth_cloud.statistics.workers import Workers
 from hearth_cloud.storage.cloud_storage import Piece, Storage, path_of

@@ -22,21 +22,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.errors import StatisticsError
-from hearth.models.random_features import UNIT
-from hearth.planning.ranking.candidates import Sequence_
-from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.statistics.statistics_codec import faults_of
-from hearth.planning.ranking.statistics.sufficient_statistics import (
+from hearth.models.ridge import UNIT
+from hearth.planning.ranking.features import ReadingOptions, Sequence_
+from hearth.planning.ranking.sufficient_statistics import (
     MOST_LENGTH,
     MOST_ROWS,
     MOST_STEPS,
+    Layout,
     Statistics,
     Sums,
     Whole,
+    faults_of,
+    masses_of,
     merged,
     upper_place,
 )
-from hearth.planning.ranking.statistics.vector_layout import Layout, masses_of
 from hearth_cloud.statistics import private_sums
 from hearth_cloud.statistics.public_acts import Evidence
 

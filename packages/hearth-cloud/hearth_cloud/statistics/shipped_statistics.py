@@ -1,7 +1,7 @@
 """The demonstrations that Hearth is shipped with, as statistics and as a student, for the service.
 
 They are part of every prior, serve to judge contributions (`robust_merge.robust`, `anchor`), and set how a beginner
-weighs evidence (`planning.warm_start`). Reading them takes some seconds and is done when the first
+weighs evidence (`learning.versions.drafting`). Reading them takes some seconds and is done when the first
 prior is made.
 """
 
@@ -13,13 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from hearth.agent import shipped_demonstrations
-from hearth.models.random_features import UNIT
+from hearth.learning.versions.drafting import begun
+from hearth.models.ridge import UNIT
 from hearth.planning.ranking.features import Reader
-from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.ranker_options import PROFILES, StudentOptions
-from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
-from hearth.planning.ranking.statistics.vector_layout import public_tools
-from hearth.planning.warm_start import begun
+from hearth.planning.ranking.ranker import PROFILES, Student, StudentOptions
+from hearth.planning.ranking.sufficient_statistics import Statistics, public_tools
 from hearth.protocols import Encoder
 from hearth.registry import load_tools
 from hearth.types import Demonstration, ToolSpec

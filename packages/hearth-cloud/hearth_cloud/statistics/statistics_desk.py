@@ -38,13 +38,17 @@ from hearth.formats.edge_protocol import (
     StatisticsTerms,
     Turned,
 )
-from hearth.planning.ranking.candidates import Sequence_
-from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.ranker_options import PROFILES, ProfileName
-from hearth.planning.ranking.statistics.statistics_codec import decode, encode, fingerprint_in
-from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
-from hearth.planning.ranking.statistics.vector_layout import Layout, public_sequences
-from hearth.planning.warm_start import Numbers
+from hearth.learning.versions.drafting import Numbers
+from hearth.planning.ranking.features import ReadingOptions, Sequence_
+from hearth.planning.ranking.ranker import PROFILES, ProfileName
+from hearth.planning.ranking.sufficient_statistics import (
+    Layout,
+    Statistics,
+    decode,
+    encode,
+    fingerprint_in,
+    public_sequences,
+)
 from hearth_cloud.cloud_settings import StatisticsSettings
 from hearth_cloud.statistics import artifacts, private_sums
 from hearth_cloud.statistics.aggregation_rounds import Group, RoundRules, Rounds, body_of, from_text, to_text

@@ -17,8 +17,7 @@ import sqlalchemy as sa
 
 from hearth.errors import PlanError, RequestError
 from hearth.formats.edge_protocol import DemonstrationsSent, Receipt, TaskEntry, TasksGiven, Turned, is_id
-from hearth.formats.plan_json import demonstration_from_json, plan_to_json
-from hearth.formats.plan_validation import MAX_STEPS
+from hearth.formats.plans import MAX_STEPS, demonstration_from_json, plan_to_json
 from hearth.types import Demonstration
 from hearth_cloud.problems import Fault
 from hearth_cloud.storage.cloud_storage import Answered, Kept, Storage

@@ -20,7 +20,7 @@ from hearth.edge.enrolment import fingerprint
 from hearth.errors import LinkError
 from hearth.formats import edge_protocol
 from hearth.guard.egress.gateway import Egress
-from hearth.learning.llm.adapter_versions import fingerprint_of, pack
+from hearth.learning.finetune.adapters import fingerprint_of, pack
 from hearth.storage.database import Store
 from hearth_cloud.cloud_settings import CloudSettings
 from hearth_cloud.statistics.artifacts import MadeOf, offer
@@ -233,7 +233,7 @@ def test_watching_sends_what_comes_until_it_is_stopped(
         if len(waits) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("hearth.cli.edge.edge_commands.time.sleep", sleep)
+    monkeypatch.setattr("hearth.cli.edge_commands.time.sleep", sleep)
     watched = hearth("edge", "sync", "--watch", "--every", "50")
     assert watched.code == 130
     assert "1 delivered." in watched.out

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from hearth.errors import HearthError, RequestError, StoreCorruptError, StoreError, StoreVersionError
-from hearth.learning.drafting import Drafts
+from hearth.learning.versions.drafting import Drafts
 from hearth.learning.versions.promotion_gate import describe, silent, tasks_of
 from hearth.planning.ranking.ranker import Student
 from hearth_cloud.sedna.sedna_dataset import read_samples

@@ -14,8 +14,7 @@ from cloud_fixtures import Clock
 
 from hearth.errors import MissingExtraError, StoreError
 from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.statistics.statistics_codec import encode
-from hearth.planning.ranking.statistics.sufficient_statistics import merged
+from hearth.planning.ranking.sufficient_statistics import encode, merged
 from hearth_cloud.statistics import merging
 from hearth_cloud.statistics.merging import Leaf, Rules, add_leaf, merged_in_pieces
 from hearth_cloud.statistics.robust_merge import Merged, Seen, Terms

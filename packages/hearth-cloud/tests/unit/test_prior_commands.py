@@ -18,25 +18,21 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from hearth.edge import federation
 from hearth.edge.cloud_link import Link
-from hearth.edge.share_policy import Sharer
+from hearth.edge.outbox import Sharer
 from hearth.errors import StatisticsError, StoreError
 from hearth.formats import edge_protocol
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.learning import demonstration_store as rows
-from hearth.learning import drafting
 from hearth.learning.demonstration_store import Entry
-from hearth.learning.drafting import solved, take_prior
-from hearth.learning.learned_state import Offer, State
 from hearth.learning.unlearning import Sought, find, forget
-from hearth.learning.versions import promotion_gate
+from hearth.learning.versions import drafting, promotion_gate
+from hearth.learning.versions.drafting import begun, solved, take_prior
+from hearth.learning.versions.learned_state import Offer, State
 from hearth.learning.versions.promotion_gate import TaskChange, Verdict
-from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.ranker_options import PROFILES
-from hearth.planning.ranking.statistics import prior_file
-from hearth.planning.ranking.statistics.statistics_codec import decode, encode
-from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged
-from hearth.planning.warm_start import begun
+from hearth.planning.ranking import sufficient_statistics
+from hearth.planning.ranking.ranker import PROFILES, Student
+from hearth.planning.ranking.sufficient_statistics import Statistics, decode, encode, merged
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import Demonstration, Label, Plan, Step
@@ -117,7 +113,7 @@ def test_removing_it_leaves_what_was_taught_here_to_the_last_bit(tmp_path: Path)
 
 
 def test_what_is_shipped_and_taught_here_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hearth.learning.drafting.public_tools", lambda: PUBLIC)
+    monkeypatch.setattr("hearth.learning.versions.drafting.public_tools", lambda: PUBLIC)
     words = ("umbrella", "thunder", "velvet", "copper", "harbour", "lantern")
     shipped = [
         replace(one, source="shipped", request=f"{words[k % 6]} {one.request} {words[k // 6]}")
@@ -205,14 +201,14 @@ def test_without_its_file_the_home_knows_what_was_taught_here(tmp_path: Path, ho
 
 
 def test_a_prior_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    name = prior_file.keep(tmp_path / "p", PRIOR)
-    assert prior_file.read(tmp_path / "p" / name).digest == PRIOR.digest
-    assert prior_file.keep(tmp_path / "p", PRIOR) == name
+    name = sufficient_statistics.keep_prior(tmp_path / "p", PRIOR)
+    assert sufficient_statistics.read_prior(tmp_path / "p" / name).digest == PRIOR.digest
+    assert sufficient_statistics.keep_prior(tmp_path / "p", PRIOR) == name
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot write"):
-        prior_file.keep(tmp_path / "file", PRIOR)
+        sufficient_statistics.keep_prior(tmp_path / "file", PRIOR)
     with pytest.raises(StoreError, match="cannot read"):
-        prior_file.read(tmp_path / "nothing")
+        sufficient_statistics.read_prior(tmp_path / "nothing")
 
 
 # ── Weights for beginners ─────────────────────────────────────────────────────────────────────────────────

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from hearth.planning.ranking.statistics.statistics_codec import decode, encode
-from hearth.planning.ranking.statistics.sufficient_statistics import merged
+from hearth.planning.ranking.sufficient_statistics import decode, encode, merged
 from hearth_cloud.cloud_settings import StatisticsSettings
 from hearth_cloud.statistics.public_acts import Acts, Evidence, share_of
 from hearth_cloud.statistics.robust_merge import Terms, evidence_of, noisy, refusal, shared

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from hearth.errors import StatisticsError
-from hearth.planning.ranking.statistics.statistics_codec import decode, encode
-from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged
+from hearth.planning.ranking.sufficient_statistics import Statistics, decode, encode, merged
 from hearth_cloud.statistics.private_sums import epsilon_of, gaussian, rho_of
 from hearth_cloud.statistics.robust_merge import (
     Merged,

@@ -17,12 +17,11 @@ import pytest
 
 from hearth.errors import ConfigError, EgressError, HearthError, RequestError, StoreError, WireError
 from hearth.formats.edge_protocol import PlanAsked, PlanGiven
-from hearth.formats.plan_json import plan_to_json, tool_to_json
+from hearth.formats.plans import plan_to_json, tool_to_json
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.learning.demonstration_store import Entry
-from hearth.learning.tasks import Frontier
-from hearth.learning.versions.promotion_gate import silent
+from hearth.learning.versions.promotion_gate import Frontier, silent
 from hearth.planning.ranking.ranker import Student
 from hearth.types import Demonstration
 from hearth_cloud.sedna.big_model import answers, app_of

@@ -152,7 +152,7 @@ class _At:
     def memory(self) -> Recollection:
         from hearth.memory.answers.recollection import Recollection
         from hearth.memory.event_memory import EventMemory
-        from hearth.memory.facts.fact_store import FactStore
+        from hearth.memory.facts import FactStore
 
         return Recollection(EventMemory(self.store), FactStore(self.store))
 

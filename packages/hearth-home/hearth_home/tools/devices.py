@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NewType, cast, get_args
 
 from hearth.errors import Ambiguous, MissingExtraError, NotFound, ToolError, ToolTimeout, TransientToolError
-from hearth.language.text.word_match import folded, stems
+from hearth.language.tokens import folded, stems
 from hearth.protocols import CallContext, Observation, Reading, Thing
 from hearth.types import Entity, Plain, Referent
 from hearth_home.assistant_states import PREFIX, is_connected

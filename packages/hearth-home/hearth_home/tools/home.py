@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from hearth.errors import NotFound, ToolError, ToolTimeout
 from hearth.formats.tool_signature import LevelOr, Names, Unit, tool
-from hearth.language.text.word_match import folded, stems
+from hearth.language.tokens import folded, stems
 from hearth.protocols import CallContext, Resolver
 from hearth.types import Plain, Referent, Step
 from hearth_home.assistant_states import is_connected

@@ -11,7 +11,7 @@ import pytest
 
 from hearth.config import parse_settings
 from hearth.errors import Ambiguous, ConfigError, NotFound, ToolError
-from hearth.guard.policy.policy import Policy, Rule
+from hearth.guard.policy.rules import Policy, Rule
 from hearth.protocols import CallContext
 from hearth.testing import InMemoryWorkspace, check_tool, make_call
 from hearth.types import Plain

@@ -11,7 +11,7 @@ import click
 
 from hearth import errors
 from hearth.cli.invocation import Invocation, as_json, print_json
-from hearth.cli.memory.opened_memory import opened
+from hearth.cli.memory.memory_commands import opened
 from hearth.formats.terminal_text import clean
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import click
 
 from hearth import errors
 from hearth.cli.invocation import Invocation, as_json, print_json
-from hearth.cli.memory.opened_memory import Opened, opened, period, width
+from hearth.cli.memory.memory_commands import Opened, opened, period, width
 from hearth.formats.terminal_text import clean, short
 from hearth_video.cli.activity_commands import activities, train_activity
 

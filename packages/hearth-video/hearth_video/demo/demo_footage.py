@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from hearth.agent import Agent
-from hearth.demo.request_files import FileRequest, shipped
+from hearth.demo.day import FileRequest, shipped
 from hearth.errors import MissingExtraError, RequestError, ToolError
 from hearth_video.demo.composed_clip import compose_clip
 from hearth_video.demo.photo_visits import enrolment_photos, film_visits, gallery_in

@@ -13,9 +13,9 @@ from typing import Any, NewType, cast
 
 from hearth import protocols
 from hearth.errors import ToolError
-from hearth.language.text.word_match import folded, stems
+from hearth.language.tokens import folded, stems
 from hearth.protocols import CallContext
-from hearth.tools.pim.cards import entities
+from hearth.tools.pim.contacts import entities
 from hearth.types import PersonName
 from hearth_video.tools.recorded_time import JOINED, footage_of, in_room, listed, said_day
 

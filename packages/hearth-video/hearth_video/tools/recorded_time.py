@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NewType
 
 from hearth.errors import NotFound, ToolError
-from hearth.language.text.word_match import folded, stems
+from hearth.language.tokens import folded, stems
 from hearth.protocols import CallContext, Footage, Recording
 
 VideoId = NewType("VideoId", str)

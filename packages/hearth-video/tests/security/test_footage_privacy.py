@@ -23,8 +23,8 @@ from hearth.formats.tool_signature import tool
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.egress.ledger import Ledger
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.policy import Policy, Rule
-from hearth.memory.transfer.jsonl import exported
+from hearth.guard.policy.rules import Policy, Rule
+from hearth.memory.transfer.archives import exported
 from hearth.protocols import CallContext, Tool
 from hearth.storage.database import Store
 from hearth.storage.trace import Trace

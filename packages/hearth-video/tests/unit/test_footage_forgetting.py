@@ -12,10 +12,10 @@ import small_video as room
 from small_video import GREEN, RED, START, Walk, vector_of
 
 from hearth.errors import NotFound
-from hearth.learning.learned_state import State
 from hearth.learning.unlearning import Receipt, Sought, find, forget
+from hearth.learning.versions.learned_state import State
 from hearth.memory.event_memory import EventMemory, NewEvent
-from hearth.memory.retention import Keeper, Retention
+from hearth.memory.forgetting import Keeper, Retention
 from hearth.protocols import Count, Wanted
 from hearth.types import OWNER
 from hearth_video.footage import indexing

@@ -15,8 +15,8 @@ from small_video import START, at
 
 from hearth.config import Video
 from hearth.errors import CancelledError, NotFound, ToolError
-from hearth.learning.learned_state import State
 from hearth.learning.unlearning import Sought, find, forget
+from hearth.learning.versions.learned_state import State
 from hearth.memory.event_memory import EventMemory
 from hearth.protocols import Wanted
 from hearth.testing import ScriptedExpert

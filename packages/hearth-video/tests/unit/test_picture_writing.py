@@ -15,8 +15,7 @@ pytest.importorskip(
 from PIL import Image, ImageDraw, ImageFont
 
 from hearth.errors import Unreadable
-from hearth.memory.passages.collecting import passages_in
-from hearth.memory.passages.document_text import is_picture, picture_text, text_of
+from hearth.memory.search.collecting import is_picture, passages_in, picture_text, text_of
 from hearth.testing import InMemoryWorkspace
 from hearth_video import picture_writing
 

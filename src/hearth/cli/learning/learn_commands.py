@@ -1,4 +1,4 @@
-"""`hearth learn`: learn from demonstrations, manage versions, and show the known tasks."""
+"""Commands about versions of what was learnt: learn, roll back, priors, adapters of a language model."""
 
 from __future__ import annotations
 
@@ -14,16 +14,21 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from hearth import errors
-from hearth.cli.invocation import Invocation, as_json, group_with, print_json
+from hearth.cli.invocation import Invocation, Number, as_json, command_with, group_with, print_json
 from hearth.formats.terminal_text import clean, short
 
 if TYPE_CHECKING:
-    from hearth.learning.learned_state import Report, State
-    from hearth.learning.tasks import Task
-    from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
+    from hearth.learning.finetune.adapters import Adapters, AdapterVersion, Distilled
+    from hearth.learning.versions.learned_state import Report, State
+    from hearth.learning.versions.promotion_gate import Task
+    from hearth.planning.ranking.sufficient_statistics import Statistics
     from hearth.protocols import Encoder
     from hearth.storage.database import Store
+    from hearth.types import Demonstration
 
+
+# ── Learn commands ────────────────────────────────────────────────────────────────────────────────────────
+# `hearth learn`: learn from demonstrations, manage versions, and show the known tasks.
 
 _N_SHOWN = 10
 
@@ -64,7 +69,7 @@ def folder_within(ctx: click.Context, state_folder: Path | None) -> Path:
 def open_encoder() -> Encoder:
     """Open the shipped encoder, from the cache."""
     from hearth import config
-    from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+    from hearth.models.sentence_encoder import MiniLMEncoder
 
     return MiniLMEncoder.open(config.cache_folder(os.environ))
 
@@ -74,8 +79,8 @@ def opened_state(
     folder: Path, *, tools_file: Path | None = None, graph_file: Path | None = None
 ) -> Iterator[tuple[State, Encoder]]:
     """Open the learned state of a home or a folder, with the tools it may plan."""
-    from hearth.formats.plan_json import read_graph, read_tools
-    from hearth.learning.learned_state import Offer, State
+    from hearth.formats.plans import read_graph, read_tools
+    from hearth.learning.versions.learned_state import Offer, State
     from hearth.registry import load_tools
 
     given = read_tools(tools_file) if tools_file else None
@@ -111,7 +116,7 @@ _SAY_EVERY_S = 10.0
 
 class Bars:
     """Shows a bar for each stage on a terminal, elsewhere a line now and then; satisfies
-    `learning.learned_state.Progress`."""
+    `learning.versions.learned_state.Progress`."""
 
     def __init__(self) -> None:
         self._stage = ""
@@ -332,9 +337,9 @@ def _n(n: int, what: str) -> str:
 @click.pass_context
 def status(ctx: click.Context, state_folder: Path | None, show_all: bool, as_json: bool) -> None:
     """Show what plans now: the version, what waits, the tasks with their scores."""
-    from hearth.learning import tier_files
     from hearth.learning.demonstration_store import Buffer
-    from hearth.learning.versions.lineage import Lineage
+    from hearth.learning.versions import learned_state
+    from hearth.learning.versions.learned_state import Lineage
     from hearth.planning.deferral import Agreements
 
     folder = folder_within(ctx, state_folder)
@@ -368,7 +373,7 @@ def status(ctx: click.Context, state_folder: Path | None, show_all: bool, as_jso
     score = version.record.get("node_f1")
     if isinstance(score, int | float):
         click.echo(f"  Node-F1        {score:.3f} on {version.record.get('n_judged')} samples judged as if not taught")
-    fault = tier_files.fault(folder / "learned" / version.adapter) if version.adapter else ""
+    fault = learned_state.tier_fault(folder / "learned" / version.adapter) if version.adapter else ""
     gone = f" (its files are {fault}: `hearth learn --tier two` trains another)" if fault else ""
     click.echo(f"  tier two       {version.adapter or 'none'}{gone}")
     for planner, (right, n) in agreed.items():
@@ -401,9 +406,9 @@ def _show_tasks(tasks: Sequence[Task], n_shown: int) -> None:
 @click.pass_context
 def history(ctx: click.Context, state_folder: Path | None, picture: Path | None, as_json: bool) -> None:
     """List the versions: when, why, from how much, how good, with which trained second tier."""
-    from hearth.learning.llm.adapter_versions import Adapters
-    from hearth.learning.versions.lineage import Lineage
-    from hearth.models.llm.from_settings import ADAPTERS
+    from hearth.learning.finetune.adapters import Adapters
+    from hearth.learning.versions.learned_state import Lineage
+    from hearth.models.llm.openai_endpoint import ADAPTERS
 
     folder = folder_within(ctx, state_folder)
     with opened_store(folder) as store:
@@ -411,7 +416,7 @@ def history(ctx: click.Context, state_folder: Path | None, picture: Path | None,
         versions, current = lineage.versions(), lineage.current()
     n_adapters = len(Adapters(folder / ADAPTERS).versions())
     if picture is not None:
-        from hearth.learning.versions.lineage import draw
+        from hearth.learning.versions.learned_state import draw
 
         draw(versions, picture)
     if as_json:
@@ -467,7 +472,7 @@ def rollback(ctx: click.Context, version: int, state_folder: Path | None, as_jso
 @click.pass_context
 def compare(ctx: click.Context, a: int, b: int, state_folder: Path | None, as_json: bool) -> None:
     """Compare version B with version A: demonstrations and scores by task."""
-    from hearth.learning.versions.lineage import Lineage
+    from hearth.learning.versions.learned_state import Lineage
 
     with opened_store(folder_within(ctx, state_folder)) as store:
         found = Lineage(store).compare(a, b)
@@ -507,7 +512,7 @@ def prior(
     if remove and file is not None:
         raise errors.RequestError("give a file to take, or --remove, and not both")
     folder = folder_within(ctx, state_folder)
-    from hearth.learning import drafting
+    from hearth.learning.versions import drafting
 
     bars = Bars()
     with opened_state(folder) as (state, _):
@@ -542,8 +547,8 @@ def prior(
 
 def _wanted(state: State, folder: Path, file: Path | None) -> Statistics:
     """Return the statistics to use. Raises: NotFound: None was named, none was fetched."""
-    from hearth.edge.artifact_fetch import taken
-    from hearth.planning.ranking.statistics import prior_file
+    from hearth.edge.cloud_link import taken
+    from hearth.planning.ranking import sufficient_statistics
 
     if file is None:
         found = taken(state.store, folder, "prior")
@@ -552,7 +557,7 @@ def _wanted(state: State, folder: Path, file: Path | None) -> Statistics:
                 "no prior was fetched yet; fetch one with `hearth edge sync --take prior`, or name a file"
             )
         file = found.path
-    return prior_file.read(file)
+    return sufficient_statistics.read_prior(file)
 
 
 # ── `hearth learn quarantine` ──────────────────────────────────────────────────────────────────────────
@@ -583,7 +588,7 @@ def list_(ctx: click.Context, state_folder: Path | None, as_json: bool) -> None:
 
 
 def _show(folder: Path, is_json: bool) -> None:
-    from hearth.formats.plan_json import plan_to_json
+    from hearth.formats.plans import plan_to_json
     from hearth.formats.terminal_text import plan_lines
     from hearth.learning.corrections import Quarantine
 
@@ -654,3 +659,248 @@ def drop(ctx: click.Context, id: str, state_folder: Path | None) -> None:
 
 learn.add_command(quarantine)
 learn.add_command(prior)
+
+
+# ── Adapter commands ──────────────────────────────────────────────────────────────────────────────────────
+# `hearth adapters`: manage versions of a language student, made by distillation from the demonstrations of a home.
+
+# Models and their libraries are imported by the commands that need them.
+
+
+@click.group()
+def adapters() -> None:
+    """Teach a local language model; list its versions, choose one, move one to another model."""
+
+
+@adapters.command("list")
+@state_option
+@as_json
+@click.pass_obj
+def list_versions(invocation: Invocation, state_folder: Path | None, as_json: bool) -> None:
+    """List the adapters: on which model, from how much, how good; `*` is the one in use."""
+    versions = _adapters(folder_of(invocation, state_folder)).versions()
+    if as_json:
+        print_json([_version_json(version) for version in versions])
+        return
+    for version in versions:
+        record = version.record
+        score = record.scores.get("node_f1")
+        click.echo(
+            f"{'*' if version.is_current else ' '} {version.number:>4}  {record.made[:16].replace('T', ' ')}  "
+            f"{f'{score:.3f}' if score is not None else '    –'}  {len(record.ids):,} demonstrations, "
+            f"{len(record.replayed):,} replayed{f', from {clean(record.parent)}' if record.parent else ''}  "
+            f"on {clean(record.base)}"
+        )
+    if not versions:
+        click.echo("There is no adapter yet: hearth adapters distil --base MODEL")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """Where the demonstrations and their tools come from."""
+
+    source_file: Path | None
+    tools_file: Path | None
+    state_folder: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Training:
+    """How an adapter is trained."""
+
+    epochs: float
+    rank: int
+    lr: float
+    replay: float
+    tool_tokens: bool
+    seed: int
+
+
+@adapters.command(cls=command_with({"sources": _Sources, "training": _Training}))
+@click.option("--base", required=True, metavar="MODEL", help="Folder of a transformers model, or a name in its cache.")
+@click.option(
+    "--from", "source_file", type=click.Path(path_type=Path), metavar="FILE.jsonl", help="New demonstrations."
+)
+@click.option("--tools", "tools_file", type=click.Path(path_type=Path), help="Tools the plans may use: tool_desc.json.")
+@state_option
+@click.option("--epochs", type=Number(min=0, min_open=True), default=3.0, show_default=True)
+@click.option("--rank", type=click.IntRange(1, 512), default=16, show_default=True, help="Rank of the adapter.")
+@click.option("--lr", type=Number(0, 1, min_open=True), default=2e-4, show_default=True, help="Learning rate.")
+@click.option(
+    "--replay", type=Number(min=0), default=1.0, show_default=True, help="Earlier demonstrations replayed per new one."
+)
+@click.option("--tool-tokens", is_flag=True, help="Give each tool's name a token of its own: for very small models.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@as_json
+@click.pass_obj
+def distil(invocation: Invocation, base: str, sources: _Sources, training: _Training, as_json: bool) -> int:
+    """Teach a model what the home's demonstrations show; the result is used only if the gate finds it no worse.
+
+    It teaches what no adapter was taught yet (or what a file holds), and replays some of the rest.
+    """
+    from hearth.learning.demonstration_store import read_entries
+    from hearth.learning.finetune.adapters import LanguageOptions, Lessons
+
+    options = LanguageOptions(
+        n_epochs=training.epochs,
+        rank=training.rank,
+        lr=training.lr,
+        replay=training.replay,
+        tool_tokens=training.tool_tokens,
+    )
+    folder = folder_of(invocation, sources.state_folder)
+    with opened_state(folder, tools_file=sources.tools_file) as (state, _):
+        kept = _adapters(folder)
+        held = {d.id: d for d in _usable(state)}
+        now = kept.current()
+        known = now.record.seen | frozenset(now.record.held) if now else frozenset[str]()
+        new = [d for id, d in held.items() if id not in known]
+        if sources.source_file is not None:
+            entries, faults = read_entries(sources.source_file)
+            checked = state.buffer.check(entries, state.tools)
+            for fault in (*faults, *checked.refused):
+                click.echo(f"skipped: {clean(fault.reason)}", err=True)
+            new = [entry.demonstration for entry in checked.entries]
+        if not new:
+            raise errors.RequestError("every demonstration was taught already; give new ones with --from")
+        fresh = {d.id for d in new}
+        bars = Bars()
+        try:
+            lessons = Lessons(new, state.tools, [d for id, d in held.items() if id not in fresh], training.seed)
+            made = kept.distil(base, lessons, options=options, progress=lambda done, n: bars("learning", done, n))
+        finally:
+            bars.close()
+    return _said(made, as_json)
+
+
+@adapters.command()
+@click.argument("number", type=int)
+@state_option
+@click.pass_obj
+def promote(invocation: Invocation, number: int, state_folder: Path | None) -> None:
+    """Use adapter NUMBER from now on, whatever the gate said."""
+    _adapters(folder_of(invocation, state_folder)).promote(number)
+    click.echo(f"Adapter {number} is in use.")
+
+
+@adapters.command("rollback")
+@click.argument("number", type=int, required=False)
+@state_option
+@click.pass_obj
+def rollback_adapter(invocation: Invocation, number: int | None, state_folder: Path | None) -> None:
+    """Use the adapter before the present one again, or adapter NUMBER."""
+    current = _adapters(folder_of(invocation, state_folder)).rollback(number)
+    click.echo(f"Adapter {current.number} is in use." if current else "No adapter is in use; the model alone is.")
+
+
+@adapters.command()
+@click.argument("number", type=int)
+@click.option("--base", required=True, metavar="MODEL", help="The model to move to.")
+@click.option("--tools", "tools_file", type=click.Path(path_type=Path), help="Tools the plans may use: tool_desc.json.")
+@state_option
+@as_json
+@click.pass_obj
+def move(
+    invocation: Invocation, number: int, base: str, tools_file: Path | None, state_folder: Path | None, as_json: bool
+) -> int:
+    """Make adapter NUMBER anew on another model, from the demonstrations it was taught that are still held."""
+    folder = folder_of(invocation, state_folder)
+    with opened_state(folder, tools_file=tools_file) as (state, _):
+        buffer = _usable(state)
+        bars = Bars()
+        try:
+            made = _adapters(folder).move(
+                number, base, buffer, state.tools, progress=lambda done, n: bars("learning", done, n)
+            )
+        finally:
+            bars.close()
+    return _said(made, as_json)
+
+
+@adapters.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--base", type=click.Path(path_type=Path), help="Folder of its model (default: [models.language] path).")
+@click.option("--tools", "tools_file", type=click.Path(path_type=Path), help="Tools the plans may use: tool_desc.json.")
+@state_option
+@as_json
+@click.pass_obj
+def take(
+    invocation: Invocation,
+    file: Path | None,
+    base: Path | None,
+    tools_file: Path | None,
+    state_folder: Path | None,
+    as_json: bool,
+) -> int:
+    """Take the adapter that `hearth edge sync` fetched, or the packed one in FILE, as a version of this home.
+
+    It must have been made on the same model, and is in use only if the gate finds that it plans what was taught here no
+    worse. `hearth adapters rollback` goes back.
+    """
+    folder = folder_of(invocation, state_folder)
+    chosen = base or _own_model(invocation)
+    with opened_state(folder, tools_file=tools_file) as (state, _):
+        source = file if file is not None else _fetched(state, folder)
+        made = _adapters(folder).take(source, chosen, _usable(state), state.tools)
+    return _said(made, as_json)
+
+
+def _own_model(invocation: Invocation) -> Path:
+    """Return the path of the home's local model. Raises: ConfigError: The home names no local model."""
+    from hearth import config
+
+    chosen = config.read_settings(invocation.home / "hearth.toml").models.language
+    if chosen is None or chosen.kind != "huggingface":
+        raise errors.ConfigError(
+            'no local model is named; an adapter goes on one: write kind = "huggingface" and path under '
+            "[models.language] of hearth.toml, or give --base"
+        )
+    return invocation.home / Path(chosen.path).expanduser()
+
+
+def _fetched(state: State, folder: Path) -> Path:
+    """Return the adapter that was fetched. Raises: NotFound: None was fetched. WireError: It is not what was
+    fetched."""
+    from hearth.edge.cloud_link import taken
+
+    found = taken(state.store, folder, "adapter")
+    if found is None:
+        raise errors.NotFound(
+            "no adapter was fetched yet; fetch one with `hearth edge sync --take adapter`, or name a file"
+        )
+    return found.path
+
+
+def _adapters(folder: Path) -> Adapters:
+    from hearth.learning.finetune.adapters import Adapters
+    from hearth.models.llm.openai_endpoint import ADAPTERS
+
+    return Adapters(folder / ADAPTERS)
+
+
+def _usable(state: State) -> list[Demonstration]:
+    """Return the demonstrations whose plans use only tools of this state."""
+    known = [entry.demonstration for entry in state.buffer.all()]
+    return [d for d in known if all(step.tool in state.tools for step in d.plan.steps)]
+
+
+def _said(made: Distilled, as_json: bool) -> int:
+    version, verdict = made.version, made.verdict
+    if as_json:
+        print_json({**_version_json(version), "gate": verdict.to_json()})
+    else:
+        record = version.record
+        click.echo(
+            f"Adapter {version.number}: {len(record.ids):,} demonstrations, {record.n_trained:,} of "
+            f"{record.n_parameters:,} parameters, {record.cpu_s:.0f} s of CPU."
+        )
+        click.echo(f"  gate      {clean(verdict.reason)}")
+        if not verdict.is_promoted:
+            click.echo(f"  It is not in use. `hearth adapters promote {version.number}` uses it all the same.")
+    return 0 if verdict.is_promoted else 1
+
+
+def _version_json(version: AdapterVersion) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {"number": version.number, "is_current": version.is_current, "record": asdict(version.record)}

@@ -1,7 +1,7 @@
 """Commands about memory, and `hearth forget`.
 
 In: a command line and the home. Out: lines for a person or JSON.
-Here: `memory_commands` (add, search, ask; facts and their sources), `archive_commands` (maintenance, export, backup,
-restore, import), `forget_command`, `opened_memory` (opens a home's memory for the others).
+Here: `memory_commands` (add, search, ask; facts and their sources; maintenance, export, backup, restore, import),
+`forget_command`.
 Not here: storage, search and answers (`hearth.memory`), forgetting itself (`hearth.learning.unlearning`).
 """

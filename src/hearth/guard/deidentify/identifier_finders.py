@@ -1,6 +1,6 @@
 """Identifiers in a plain text: what a cue announces, numbers and letters by their form, secrets by their words.
 
-`pattern_finders` puts the finders in order; each takes time linear in the text.
+`masker` puts the finders in order; each takes time linear in the text.
 Not covered: names (`names`), postal addresses.
 """
 
@@ -14,9 +14,19 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hearth import patterns as re
 from hearth.guard.deidentify.names import FUNCTION_WORDS
-from hearth.language.text.finder_text import Found, Words, fold, n_digits
-from hearth.language.values.check_digits import iban_length, is_iban, is_spanish
-from hearth.language.values.contact_ids import IPV4, is_address, is_phone, unpunctuated
+from hearth.language.values.identifying import (
+    IPV4,
+    Found,
+    Words,
+    fold,
+    iban_length,
+    is_address,
+    is_iban,
+    is_phone,
+    is_spanish,
+    n_digits,
+    unpunctuated,
+)
 
 # ── After a cue ────────────────────────────────────────────────────────────────────────────────────────
 # Finds values that a cue word announces (accounts, documents, plates, secrets), and keys without a cue.

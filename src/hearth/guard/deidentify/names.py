@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from hearth import patterns as re
 from hearth.config import Settings
 from hearth.formats.content_lines import Component, parse, read_folder, split_value
-from hearth.language.text.finder_text import Found, Words, fold, plain, words
-from hearth.language.values.public_names import is_public
+from hearth.language.values.identifying import Found, Words, fold, is_public, plain, words
 from hearth.protocols import Workspace
-from hearth.tools.pim.cards import relations_in
+from hearth.tools.pim.contacts import relations_in
 
 # ── Common words ───────────────────────────────────────────────────────────────────────────────────────
 # Common English words that names are made of, too: "Grundschule am Mauerpark", "the allotment club", "school". Alone

@@ -1,10 +1,4 @@
-"""Installs an audit hook with which the interpreter refuses every connection and look-up made outside a permit.
-
-Covered: TCP and UDP through Python's `socket` in every thread (`connect`, `connect_ex`, `sendto`, `sendmsg`), name
-look-ups, an address that the permitted name does not resolve to, a public name that leads inside.
-Not covered: C extensions that open sockets themselves, child processes, Unix sockets, sockets that listen here and what
-is sent on them, connections opened before the hook was installed.
-"""
+"""Which addresses a connection may go to, the way to one that was checked, and a hook that refuses all others."""
 
 from __future__ import annotations
 
@@ -13,11 +7,26 @@ import ipaddress
 import socket
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from hearth.config import Network
 from hearth.errors import EgressError
+from hearth.protocols import Cause
+
+if TYPE_CHECKING:
+    import ssl
+
+
+# ── Audit hook ────────────────────────────────────────────────────────────────────────────────────────────
+# Installs an audit hook with which the interpreter refuses every connection and look-up made outside a permit.
+#
+# Covered: TCP and UDP through Python's `socket` in every thread (`connect`, `connect_ex`, `sendto`, `sendmsg`), name
+# look-ups, an address that the permitted name does not resolve to, a public name that leads inside. Not covered: C
+# extensions that open sockets themselves, child processes, Unix sockets, sockets that listen here and what is sent on
+# them, connections opened before the hook was installed.
 
 # ── Public addresses ───────────────────────────────────────────────────────────────────────────────────
 # Decides which network addresses count as public: pure functions over addresses and names, without look-ups.
@@ -209,3 +218,35 @@ def permitted(permit: Permit) -> Iterator[None]:
 def permitted_port(host: str) -> int:
     """The port at which this thread may reach `host`; 0 if it may not."""
     return next((permit.port for permit in reversed(_permits.get()) if permit.host == host), 0)
+
+
+# ── Way ───────────────────────────────────────────────────────────────────────────────────────────────────
+# A way to a host, and what the transport asks of the gateway that checked it.
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to a host, and on whose behalf it is used."""
+
+    host: str
+    port: int
+    is_tls: bool
+    is_web: bool
+    reason: str
+    cause: Cause
+    is_private_fine: bool = False
+    """Whether it may lead to an address that is not out in the internet; the gateway says so when it checks the way."""
+
+
+class Gateway(Protocol):
+    """The network door as the transport sees it; `gateway.Egress` says what each method promises."""
+
+    limits: Network
+
+    def way(self, wanted: Way) -> Way: ...
+
+    def opened(self, way: Way) -> AbstractContextManager[tuple[str, ...]]: ...
+
+    def send(self, way: Way, payload: bytes, n_bytes: int, address: str, tls: str) -> None: ...
+
+    def tls(self, host: str) -> ssl.SSLContext: ...

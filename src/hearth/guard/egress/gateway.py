@@ -28,6 +28,7 @@ from hearth.config import Host, Network, Settings, host_and_port
 from hearth.errors import ConfigError, EgressError, StoreError
 from hearth.guard.egress.audit_hook import (
     Permit,
+    Way,
     as_address,
     is_local_name,
     is_public,
@@ -37,7 +38,6 @@ from hearth.guard.egress.audit_hook import (
     permitted_port,
 )
 from hearth.guard.egress.ledger import Draft, Ledger
-from hearth.guard.egress.way import Way
 from hearth.protocols import Cause
 from hearth.storage.database import Store
 from hearth.types import Disclosure, Label

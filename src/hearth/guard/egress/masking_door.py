@@ -28,7 +28,7 @@ from hearth.guard.deidentify.masker import Masked, Masker, OwnersMask, shipped_t
 from hearth.guard.deidentify.names import OwnName
 from hearth.guard.egress.gateway import sending
 from hearth.protocols import Egress, LanguageModel, SamplingModel
-from hearth.storage.open_home import Home
+from hearth.storage.workspace import Home
 from hearth.types import OWNER, PUBLIC, Label
 
 __all__ = ["Masked", "MaskingDoor", "Part", "sending"]
@@ -132,11 +132,11 @@ def open_masked(
     """Open the model that `chosen` names; mask it if it is on another machine, unless the owner says otherwise.
 
     Args:
-        where, reason: See `models.llm.from_settings.open_language_model`.
+        where, reason: See `models.llm.openai_endpoint.open_language_model`.
     Raises:
         ConfigError: No such model, or an address, key or file that cannot be used. MissingExtraError.
     """
-    from hearth.models.llm.from_settings import open_language_model  # most starts need none of it
+    from hearth.models.llm.openai_endpoint import open_language_model  # most starts need none of it
 
     model = open_language_model(chosen, home.path, egress, home.environ, where=where, reason=reason)
     kinds = chosen.mask

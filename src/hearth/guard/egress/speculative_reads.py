@@ -1,6 +1,6 @@
 """Keeps the results of reads made before it is known whether they are needed, for one request, with no network.
 
-While a teacher is asked, the read-only steps of the device's own plan may begin (`execution.speculation`). Their
+While a teacher is asked, the read-only steps of the device's own plan may begin (`execution.executor`). Their
 results are kept here by tool, values and labels; when the settled plan makes the very same call, it gets that result
 instead of a second call. Another call finds nothing here.
 
@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NoReturn
 
 from hearth.errors import EgressError
-from hearth.guard.flow.labels import Value
+from hearth.guard.labels import Value
 from hearth.protocols import Cause
 from hearth.storage.trace import label_text
 

@@ -28,7 +28,7 @@ import httpcore
 import httpx
 
 from hearth.errors import EgressError
-from hearth.guard.egress.way import Gateway, Way
+from hearth.guard.egress.audit_hook import Gateway, Way
 from hearth.protocols import SECRET_PATH, Cause
 
 if TYPE_CHECKING:

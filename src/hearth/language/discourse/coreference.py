@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hearth import patterns as re
-from hearth.formats.plan_validation import only_reads, with_refs
+from hearth.formats.plans import only_reads, with_refs
 from hearth.language.discourse.deeds_told import told_of_deed
-from hearth.language.discourse.question_answers import PLACES, answered, begins_like_request, chosen, with_mark_first
+from hearth.language.discourse.plain_request import PLACES, answered, begins_like_request, chosen, with_mark_first
 from hearth.language.discourse.relative_anchors import (
     anchored,
     is_side_by_side,
@@ -32,8 +32,7 @@ from hearth.language.discourse.relative_anchors import (
 )
 from hearth.language.reading import Utterance
 from hearth.language.temporal.time_words import WEEKDAYS
-from hearth.language.text.tokens import NUMBER_WORDS, Slot, listed
-from hearth.language.text.word_match import BY_ID
+from hearth.language.tokens import BY_ID, NUMBER_WORDS, Slot, listed
 from hearth.types import Argument, Context, Episode, Plain, Plan, Record, Ref, Refusal, Request, Step, ToolSpec
 
 _OF_MEMORY = frozenset({"search_memory", "remember"})

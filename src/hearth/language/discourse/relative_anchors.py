@@ -1,21 +1,26 @@
-"""Reads times that count from a thing: "an hour before that", "push the dentist back by a week", "move lunch to 3 pm".
-
-The thing is the one record that the last answer showed, or one that the request names; the caller looks that up. The
-phrase is exchanged for the time itself, and the owner is shown that reading. Not covered: "before" a thing without a
-length; a direction that English leaves open ("move it forward an hour").
-"""
+"""What is said relative to something else: times before or after it, things added to it, words of somebody."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from hearth import patterns as re
 from hearth.formats.tool_signature import parse_duration
+from hearth.language.clauses import VERBS
 from hearth.language.reading import Utterance
-from hearth.language.text.tokens import NUMBER_WORDS, Slot, listed
-from hearth.types import Episode, Plain, StepResult
+from hearth.language.temporal.time_words import MONTHS, WEEKDAYS
+from hearth.language.thesaurus import POLITE, Spelling
+from hearth.language.tokens import NUMBER_WORDS, Slot, listed
+from hearth.types import Context, Episode, Plain, StepResult
+
+# ── Relative anchors ──────────────────────────────────────────────────────────────────────────────────────
+# Reads times that count from a thing: "an hour before that", "push the dentist back by a week", "move lunch to 3 pm".
+#
+# The thing is the one record that the last answer showed, or one that the request names; the caller looks that up.
+# The phrase is exchanged for the time itself, and the owner is shown that reading. Not covered: "before" a thing
+# without a length; a direction that English leaves open ("move it forward an hour").
 
 _BEFORE = re.compile(r"\s*(?P<way>before(?:hand)?|b4|after(?:wards)?)\b(?P<it>\s+(?:that|it|then)\b)?", re.I)
 _DAY_BEFORE = re.compile(
@@ -392,3 +397,511 @@ def _length_of(said: str, utterance: Utterance) -> dt.timedelta | None:
     said = re.sub(r"^the\b", "one", said, flags=re.IGNORECASE)
     found = [slot for slot in utterance.saying(f"for {said}").slots if "duration" in slot.views]
     return parse_duration(str(found[0].views["duration"])) if len(found) == 1 else None
+
+
+# ── Additions ─────────────────────────────────────────────────────────────────────────────────────────────
+# Finds what is asked for beside a request and is planned after it: a reminder of a new event, others who get a mail.
+#
+# "Put lunch with Anna on Friday at one, remind me 30 minutes before" is the event, and a reminder that follows it: of
+# what is said to be done then ("remind me the day before to bake a cake"), else of the event. "Email Pieter that the
+# heating is off and cc Noor" is the mail, and whom it goes to as well. "Email Pieter, Noor and Ana that the heating
+# is off" is the mail to the first, which goes to the others, too.
+#
+# Covered: both at the end of a request; several people right behind the verb; known people. Not covered: the reminder
+# said first; an address after "cc", which is read with the rest; people who are not known: after "cc" their words
+# stay, in a row with others they are told as left out.
+
+_SAYS = re.compile(
+    r"[\s,;.–-]*\b(?:(?:and|also|then|with|plus|please|can you|could you)\s+)*"
+    r"(?:(?:remind|alert|notify|warn|ping|nudge) me|(?:set |add |have )?(?:a |an )?(?:reminder|alert|alarm))"
+    r"(?: of it)?\s*$",
+    re.IGNORECASE,
+)
+_ADDED_BEFORE = re.compile(
+    r"\s*(?:before(?:hand)?|b4|ahead|in advance|earlier|prior)(?: it| that| then| it starts)?"
+    r"(?:[ ,]+(?:to|that i(?: need to| have to| must| should)?) (?P<deed>\S.*?))?"
+    r"(?:[ ,]*(?:please|pls|thanks|thank you))?[\s.!]*$",
+    re.IGNORECASE,
+)
+_DAY = re.compile(r"\bthe (?P<unit>day|night|evening|morning|week)(?=\s+(?:before|b4)\b)", re.IGNORECASE)
+_HOURS = {"night": 20, "evening": 18, "morning": 9}
+_LONGEST = 2_000
+_WHOLE_DAY_AT = 9
+"""The hour at which one is reminded the day before what lasts all day."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """A reminder that is said with something else."""
+
+    rest: str
+    """The request without it."""
+    before: dt.timedelta
+    text: str
+    """Its words."""
+    deed: str = ""
+    """What is to be done then, where that is said."""
+    hour: int | None = None
+    """The hour that "the evening before" is."""
+
+    def at(self, start: dt.datetime) -> dt.datetime:
+        """Return when it reminds of what starts then."""
+        hour = self.hour
+        if hour is None and self.before.days and start.time() == dt.time():
+            hour = _WHOLE_DAY_AT
+        at = start - self.before
+        return at if hour is None else at.replace(hour=hour, minute=0)
+
+
+def lead_of(said: Utterance) -> Lead | None:
+    """Return the reminder that ends a request; None where none does."""
+    text = said.text
+    if len(text) > _LONGEST:
+        return None
+    for start, end, before, hour in _lengths(said):
+        tail, says = _ADDED_BEFORE.fullmatch(text, end), _SAYS.search(text, 0, start)
+        if tail is not None and says is not None and says.start() > 0:
+            words = text[says.start() :].lstrip(" ,;.–-")
+            return Lead(text[: says.start()].rstrip(), before, words, tail["deed"] or "", hour)
+    return None
+
+
+def _lengths(said: Utterance) -> Iterator[tuple[int, int, dt.timedelta, int | None]]:
+    """Yield where a length or a day counted from the event stands, and what it is."""
+    for match in _DAY.finditer(said.text):
+        unit = match["unit"].lower()
+        yield match.start(), match.end(), dt.timedelta(days=7 if unit == "week" else 1), _HOURS.get(unit)
+    for slot in said.slots:
+        if slot.kind == "duration":
+            yield slot.start, slot.end, parse_duration(str(slot.views["duration"])), None
+
+
+_COPY = re.compile(
+    r"[\s,;.–-]+(?:(?:and|also|please|with)\s+)*(?:(?:a\s+)?b?cc(?:\s+to|['’]?d|ing|ed)?|cop(?:y|ying)(?:\s+(?:in|to))?|"
+    r"(?:a|with\s+a)\s+copy\s+to)\s*:?\s+(?P<who>\S.{0,120}?)(?:\s+(?:in|too|as\s+well|please|on\s+(?:it|that|this)))*\s*[.!]*\s*$",
+    re.IGNORECASE,
+)
+_JOINT = re.compile(r"\s*,?\s*(?:and\s+|&\s*)?", re.IGNORECASE)
+_OF_WHERE = re.compile(r"\s+(?:at|from|of|in)\s+(?:the\s+|my\s+|our\s+)?\w[\w'’&-]*(?:\s+\w[\w'’&-]*)?", re.IGNORECASE)
+"""Says of somebody where they are: "Noor at the gym"."""
+_MOST_COPIED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """Who else gets a mail."""
+
+    rest: str
+    """The request without them."""
+    names: tuple[str, ...]
+
+
+def copied_in(said: Utterance) -> Copied | None:
+    """Return who else gets the mail that a request asks for; None where nobody is named so, or somebody unknown."""
+    match = _COPY.search(said.text) if len(said.text) <= _LONGEST else None
+    if match is None or match.start() == 0:
+        return None
+    who = f"tell {match['who']}"
+    slots = said.saying(who).slots
+    names = [str(slot.views["name"]) for slot in slots if slot.kind == "person"]
+    place = len("tell ")
+    for slot in slots:
+        if slot.kind != "person" or (place < slot.start and _JOINT.fullmatch(who, place, slot.start) is None):
+            return None
+        place = slot.end
+    if not names or len(names) > _MOST_COPIED or (who[place:].strip() and not _OF_WHERE.fullmatch(who, place)):
+        return None
+    return Copied(said.text[: match.start()], tuple(names))
+
+
+_MAIL_TO = re.compile(
+    r"\s*(?:(?:please|pls|can\s+you|could\s+you|ok|okay|and|now)[\s,]+)*(?:e-?mail|mail|message|msg|tell|ask|let"
+    r"|write\s+to|(?:send|draft|write)\s+(?:an?\s+)?(?:e-?mail|mail|message|note)\s+to)\s+",
+    re.IGNORECASE,
+)
+_SAYS_WHAT = re.compile(
+    r"[\s,]+(?=(?:that|saying|about|asking|to|know|if|whether|when|what|who|how|why|where|the|an?)\b"
+    r"|and\s+(?:ask|tell|say|let|check|see|remind|invite)\b)|\s*(?=:)",
+    re.IGNORECASE,
+)
+_HEAD = re.compile(r"(?:all|both|each|every\w*)\b[^,:;]{0,60}[,:]\s*", re.IGNORECASE)
+_IN_A_ROW = re.compile(r"\s*,\s*(?:(?:and|plus)\s+|&\s*)?|\s+(?:and|plus)\s+|\s*&\s*", re.IGNORECASE)
+_JOINED = re.compile(r"\b(?:and|plus)\b|&", re.IGNORECASE)
+_ARTICLE = re.compile(r"(?:the|an?)\b", re.IGNORECASE)
+_CAPITALISED = re.compile(r"[^\W\d_a-z][a-z][\w'’-]*|[^\W\d_a-z]['’][^\W\d_a-z]\w+")
+_BESIDE = re.compile(
+    r"\s+(?:and|&|plus)\s+(?P<who>(?:the|my|our|b?cc)\s+[\w'’-]+(?:\s+[\w'’-]+)?)(?:\s+(?=(?:that|saying|about)\b)|(?=:))",
+    re.IGNORECASE,
+)
+"""Somebody beside a row who is not looked up: "and the landlord that …", "and bcc helen that …"."""
+_WORDS_OF_TIME = frozenset((*MONTHS, *WEEKDAYS))
+_OF_ANOTHER = re.compile(
+    r"['’]s\s|\s+(?:is|was|has|had|will|would|can|can['’]?t|won['’]?t|isn['’]?t|wasn['’]?t|said|says|wants|needs|asked|asks|"
+    r"called|rang|came|comes|got|gets|did|does|didn['’]?t|doesn['’]?t|went|goes|thinks|thought|told|likes|left)\b",
+    re.IGNORECASE,
+)
+_COMMA = re.compile(r"\s*,\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Several people in a row who are to get one mail."""
+
+    names: tuple[str, ...]
+    """Those who are known."""
+    left: tuple[str, ...] = ()
+    """The words for others: whoever is not known, or is only to get a copy."""
+
+
+def several_told(said: Utterance) -> Row | None:
+    """Return the several people who are told something; None where no two are named so."""
+    text = said.text
+    verb = _MAIL_TO.match(text) if len(text) <= _LONGEST else None
+    if verb is None:
+        return None
+    head = _HEAD.match(text, verb.end())
+    first = head.end() if head is not None else verb.end()
+    beside = _BESIDE.search(text, first)
+    says = _SAYS_WHAT.search(text, first)
+    if says is None:
+        return None
+    if beside is not None and beside.start() > says.start():
+        beside = None
+    end, behind = (beside.start(), beside.end()) if beside is not None else (says.start(), says.end())
+    is_clear = _ARTICLE.match(text, behind) is None  # "and book the court" names nobody
+    row = text[first:end]
+    pieces = _IN_A_ROW.split(row)
+    people = [_people_in(piece, said) for piece in pieces]
+    n_known = sum(bool(one) for one in people)
+    is_joined = is_clear and (n_known > 1 or _JOINED.search(row) is not None)
+    names: list[str] = []
+    left: list[str] = []
+    for piece, known in zip(pieces, people, strict=True):
+        if not known and not (is_joined and _is_name(piece)):
+            return None
+        names += [name for name, _ in known]
+        left += [] if known else [piece]
+    left += [beside["who"]] if beside is not None else []
+    return Row(tuple(names), tuple(left)) if names and 1 < len(names) + len(left) <= _MOST_COPIED else None
+
+
+def _is_name(word: str) -> bool:
+    """Whether a word that nobody known is called by is typed as a name, and is no other word."""
+    low = word.lower()
+    if _CAPITALISED.fullmatch(word) is None or low in VERBS or low in POLITE or low in _WORDS_OF_TIME:
+        return False
+    return bool(Spelling.shipped().strange(low))
+
+
+def told_of(said: Utterance) -> str:
+    """Return who is spoken of to the one before: Ana in "tell Pieter, Ana said no"; empty where nobody is."""
+    text = said.text
+    verb = _MAIL_TO.match(text) if len(text) <= _LONGEST else None
+    people = [slot for slot in said.slots if slot.kind == "person"]
+    if verb is None or not people or people[0].start != verb.end():
+        return ""
+    comma = _COMMA.match(text, people[0].end)
+    if comma is None:
+        return ""
+    known = next((slot for slot in people[1:2] if slot.start == comma.end()), None)
+    other = _CAPITALISED.match(text, comma.end()) if known is None else None
+    end = known.end if known is not None else other.end() if other is not None else 0
+    if not end or _OF_ANOTHER.match(text, end) is None:
+        return ""
+    return str(known.views["name"]) if known is not None else text[comma.end() : end]
+
+
+def _people_in(piece: str, said: Utterance) -> list[tuple[str, str]]:
+    """Return the known people of whom alone a piece is made, with the words for each; none where it says more."""
+    who = f"tell {piece}"
+    place, found = len("tell "), []
+    for slot in said.saying(who).slots:
+        if slot.kind != "person" or who[place : slot.start].strip():
+            return []
+        found.append((str(slot.views["name"]), slot.text))
+        place = slot.end
+    return [] if who[place:].strip() else found
+
+
+# ── Reported speech ───────────────────────────────────────────────────────────────────────────────────────
+# Turns what is said of somebody into what is said to them: "that she can come" becomes "you can come".
+#
+# Where the words speak of one he or she, that is the one told, unless somebody else was named before or the told is a
+# mother and the words say "he". "If you can come" becomes "Can you come?". Direct speech is found whole: "tell Tom
+# yeah I'll get you from college".
+#
+# Covered: he, she, him, her, his, hers, himself, herself with the verb beside them. Not covered: "they" of one
+# person; whether somebody who was not named is meant ("tell Ben she is asleep", of the baby).
+
+_TELLING = re.compile(
+    r"\b(?:tell|let|ask|remind|inform|warn|text|message|msg|e-?mail|mail|write|reply|answer|forward|draft|send)\b"
+    r"[^.!?\"“”]{0,60}\Z",
+    re.IGNORECASE,
+)
+_HE, _SHE = frozenset(listed("he him his himself")), frozenset(listed("she her hers herself"))
+_MEN = frozenset(
+    listed("dad daddy father grandad grandpa granddad grandfather brother son uncle nephew husband boyfriend mr")
+)
+_WOMEN = frozenset(
+    listed("mum mom mummy mother gran grandma granny nan grandmother sister daughter aunt auntie niece wife")
+    + listed("girlfriend mrs ms miss")
+)
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_OF_YOU = {
+    "is": "are",
+    "was": "were",
+    "has": "have",
+    "does": "do",
+    "isn't": "aren't",
+    "wasn't": "weren't",
+    "hasn't": "haven't",
+    "doesn't": "don't",
+}
+_BETWEEN = frozenset(listed("also already always just never often only really still usually ever"))
+_ASKING = frozenset(listed("can could will would shall should may might must do did had can't won't didn't"))
+"""Words that are the verb of a person after them: "can he get someone out"."""
+_NOT_VERBS = frozenset(listed("as this perhaps always sometimes thus yes less unless across besides"))
+_PARTICIPLES = frozenset(listed("been got had done gone come become made left lost seen taken given forgotten won"))
+_AFTER_OBJECT = frozenset(
+    listed(
+        "a about above after again all along already also always an and anyway around as at away back because before "
+        "both but by down during for from he here how i if in into is it its just later my next no not now of off on "
+        "once one onto or our out over quickly right she so some soon than that the their them then there these they "
+        "this those though through till to today together tomorrow tonight too two under until up very was we what "
+        "when where whether which while who why will with would yesterday you your"
+    )
+)
+"""Words after which "her" was a person, not whose something is."""
+
+
+def turned_to(text: str, before: str, told: str, people: Iterable[str]) -> str:
+    """Return a text as it is said to the one told; unchanged where the words before tell nobody, or open a quotation.
+
+    Args:
+        before: The request up to the text.
+        told: Words that name the one told, beside those.
+        people: Words that are names of people, in lower case.
+    """
+    opening = before.rstrip(" ,:")
+    if not _TELLING.search(opening) or before.rstrip()[-1:] in "\"'“‘":
+        return text
+    turned = said_to(_ASKED_CONTRACTED.sub(r"\1 \2'\3", text), f"{told} {before}", people)
+    return as_question(turned) if _ASKING_SOMEBODY.search(opening) else turned
+
+
+def said_to(text: str, told: str, people: Iterable[str]) -> str:
+    """Return a text as it is said to the one it speaks of; unchanged where it speaks of nobody, or of two.
+
+    Args:
+        told: Words that name the one told.
+        people: Words that are names of people, in lower case.
+    """
+    words = [(match, match[0].casefold().replace("’", "'")) for match in _WORD.finditer(text)]
+    stems = [word.partition("'")[0] for _, word in words]
+    spoken_of = [set(stems) & _HE, set(stems) & _SHE]
+    to = {word.casefold() for word in _WORD.findall(told)}
+    if bool(spoken_of[0]) == bool(spoken_of[1]) or to & (_WOMEN if spoken_of[0] else _MEN):
+        return text
+    own = _HE if spoken_of[0] else _SHE
+    first = next(k for k, stem in enumerate(stems) if stem in own)
+    others = [k for k in range(first) if stems[k] in set(people) | _MEN | _WOMEN and stems[k] not in to]
+    if others and not _is_done_to(text, [match for match, _ in words], others[-1], first):
+        return text  # somebody else was named, who may be meant
+    turned: dict[int, str] = {}
+    for place, stem in enumerate(stems):
+        if stem in own:
+            _turn(place, [word for _, word in words], turned)
+    for place in sorted(turned, reverse=True):
+        match = words[place][0]
+        new = turned[place]
+        new = new[:1].upper() + new[1:] if match[0][:1].isupper() else new
+        text = text[: match.start()] + new + text[match.end() :]
+    return text
+
+
+_OF_DOING = frozenset(listed("will can could would should shall might must may"))
+
+
+def _is_done_to(text: str, words: list[re.Match[str]], other: int, place: int) -> bool:
+    """Return whether somebody named does something to the one spoken of, who is another: "and Ron will meet her"."""
+    between = text[words[other].end() : words[place].start()].lower().split()
+    before = words[other - 1][0].lower() if other else "and"
+    after = words[place + 1][0].lower() if place + 1 < len(words) else ""
+    is_doer = before in ("and", "but", "that", "so") and bool(between) and between[0] in _OF_DOING and len(between) <= 3
+    return is_doer and words[place][0].lower() in ("her", "him") and (not after or after in _AFTER_OBJECT)
+
+
+_DIRECT = re.compile(
+    r"\s*(?:(?:please|can\s+you|could\s+you|ok|hey)\s+)*(?:(?P<tell>tell|text|message|msg|let)|"
+    r"(?P<reply>reply|answer|respond|(?:write|e?mail)\s+back)(?:\s+to)?)\s+(?:(?:the|my)\s+)?(?P<rest>\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_SPEECH = re.compile(
+    r"(?P<knows>\s+know)?(?:\s+that)?\s*[:,]?\s+(?P<text>(?:yeah|yea|yep|yes|no|nope|nah|ok|okay|sure|sorry|thanks|thank\s+you|ta|cheers|hi|"
+    r"hello|hey|happy|good|great|congrats|well\s+done|i|i['’]?(?:m|ll|ve|d)|im|ive|we|we['’](?:re|ll|ve|d)|it['’]?s|it|there['’]?s|"
+    r"can['’]?t|won['’]?t|don['’]?t|see\s+you|running)\b.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Words as they are said to somebody, after the name of who is told."""
+_TOLD_THAT = re.compile(r"(?P<knows>\s+know)?(?:\s+that\b|\s*:)\s+(?P<text>\S.*)", re.IGNORECASE | re.DOTALL)
+_REPLIED = re.compile(
+    r"(?:\s+(?:that|saying(?:\s+that)?)\b\s*[:,]?|\s*[:,]|\s+[-–])\s+(?P<marked>\S.*)|\s+(?P<text>\S+(?:\s+\S.*)?)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What is answered, after the name of whose mail it is."""
+_NO_ANSWER = frozenset(
+    listed(
+        "about regarding re with and or from for in on at by to of if when whether who what where which how why mail "
+        "mails email emails message messages letter invitation invite question last latest newest recent again too now "
+        "please as who's privately quickly here"
+    )
+)
+"""Words after a name with which no answer begins that nothing marks."""
+_BY_HIMSELF = frozenset(listed("yes yeah yep no nope ok okay sure thanks sorry fine done great perfect"))
+
+
+_NOBODY_NAMED = re.compile(
+    r"\s*(?:(?:please|can\s+you|could\s+you|ok|hey|and)\s+)*(?:tell|text|message|msg|let|(?:reply|respond|write|write\s+back)\s+to|answer|"
+    r"e?mail)\s+(?P<who>her|him|them)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is to be written to somebody, in the words in which it was said."""
+
+    name: str
+    """Whom: the full name where it is one person's."""
+    text: str
+    is_reply: bool = False
+    """It answers the last mail of that person."""
+    is_marked: bool = False
+    """It is no direct speech, but stands behind "that" or a colon."""
+
+
+def told_in(said: Utterance) -> Told | None:
+    """Return what is told in direct speech, whole; None where nobody known is told, or more is asked for beside it."""
+    match = _DIRECT.fullmatch(said.text)
+    if match is None:
+        return None
+    rest = match["rest"]
+    words, name = _person_named(rest, said.context)
+    if not words or _asks_for_more(said, match.start("rest") + len(words)):
+        return None
+    after = rest[len(words) :]
+    if match["reply"] is not None:
+        text = _replied(after)
+        return Told(name, text, is_reply=True) if text else None
+    speech = _SPEECH.fullmatch(after)
+    is_marked = speech is None
+    speech = speech or _TOLD_THAT.fullmatch(after)
+    if speech is None or (match["tell"].lower() == "let" and speech["knows"] is None):
+        return None
+    return Told(name, speech["text"].strip(), is_marked=is_marked)
+
+
+def unnamed_in(text: str) -> str:
+    """Return the "her", "him" or "them" who is told, in lower case; empty where somebody is named."""
+    match = _NOBODY_NAMED.match(text)
+    return match["who"].lower() if match is not None else ""
+
+
+def _person_named(said: str, context: Context) -> tuple[str, str]:
+    """Return the name with which words begin, as it was said, and whose it is: the full name where it is one person's;
+    both empty where they begin with no known name."""
+    meant: dict[str, dict[str, None]] = {}
+    for entity in context.entities:
+        for name in (entity.name, *entity.aliases) if entity.kind == "person" else ():
+            meant.setdefault(name.casefold(), {})[entity.name] = None
+    fitting = [name for name in meant if re.match(rf"{re.escape(name)}(?!['’]?\w)", said, re.IGNORECASE)]
+    if not fitting:
+        return "", ""
+    longest = max(fitting, key=len)
+    name = said[: len(longest)]
+    return name, next(iter(meant[longest])) if len(meant[longest]) == 1 else name
+
+
+def _asks_for_more(said: Utterance, told: int) -> bool:
+    """Return whether something is asked for beside what is told, which begins at `told`."""
+    text = f"{said.text[:told].rstrip(' ,:')}: {said.text[told:].lstrip(' ,:-')}"
+    return len(said.saying(text).acts) > 1
+
+
+def _replied(said: str) -> str:
+    """Return what is answered; empty where the words say of which mail, or nothing."""
+    match = _REPLIED.fullmatch(said)
+    if match is None:
+        return ""
+    if match["marked"] is not None:
+        return match["marked"].strip()
+    words = [word.casefold().strip(".,!?") for word in match["text"].split()]
+    is_answer = words[0] not in _NO_ANSWER and (len(words) > 1 or words[0] in _BY_HIMSELF)
+    return match["text"].strip() if is_answer else ""
+
+
+_ASKING_SOMEBODY = re.compile(r"\b(?:ask|asking)\b[^.!?\"“”]{0,60}\Z", re.IGNORECASE)
+_ASKED_CONTRACTED = re.compile(r"\A(if|whether) (he|she|they|we)(s|re)\b", re.IGNORECASE)
+_ASKED = re.compile(
+    r"(?:if|whether)\s+(?P<who>you|we|i|they|it)(?:['’](?P<short>re|ve|ll|d|s)|\s+(?P<verb>(?:can|could|will|would|shall|"
+    r"should|may|might|must|are|is|am|were|was|have|has|had|do|does|did)(?:n['’]t)?))?\s+(?P<rest>\S.*?)[.?!\s]*",
+    re.IGNORECASE | re.DOTALL,
+)
+_LONG = {"re": "are", "ve": "have", "ll": "will", "d": "would", "s": "is"}
+
+
+def as_question(text: str) -> str:
+    """Return "if you can come" as "Can you come?"; unchanged where it is no such question, or about somebody else."""
+    asked = _ASKED.fullmatch(text)
+    if asked is None:
+        return text
+    who = "I" if asked["who"].lower() == "i" else asked["who"].lower()
+    verb = asked["verb"] or _LONG.get((asked["short"] or "").lower(), "")
+    verb = verb or ("does" if who == "it" else "do")
+    rest = asked["rest"]
+    if verb == "does":
+        return text  # "if it fits": its verb would have to be turned, too
+    return f"{verb[:1].upper()}{verb[1:].lower()} {who} {rest}?"
+
+
+_YOUR_OBJECT = {
+    "himself": "yourself",
+    "herself": "yourself",
+    "hers": "yours",
+    "his": "yours",
+    "him": "you",
+    "her": "you",
+}
+
+
+def _turn(place: int, words: list[str], turned: dict[int, str]) -> None:
+    """Note what becomes of a word for the one told, and of the verb beside it."""
+    stem, _, ending = words[place].partition("'")
+    after = words[place + 1] if place + 1 < len(words) else ""
+    if stem in ("his", "her") and after and after not in _AFTER_OBJECT:
+        turned[place] = "your"
+    elif stem in _YOUR_OBJECT:
+        turned[place] = _YOUR_OBJECT[stem]
+    elif ending == "s":
+        following = next((word for word in words[place + 1 :] if word not in _BETWEEN), "")
+        has = following in _PARTICIPLES or (following.endswith("ed") and len(following) > 4)
+        turned[place] = "you've" if has else "you're"
+    else:
+        turned[place] = f"you'{ending}" if ending else "you"
+        before = words[place - 1] if place else ""
+        if not ending and before in _OF_YOU:
+            turned[place - 1] = _OF_YOU[before]
+        elif not ending:
+            verb = next((k for k in range(place + 1, len(words)) if words[k] not in _BETWEEN), None)
+            if verb is not None and before not in _ASKING:
+                turned[verb] = _of_you(words[verb])
+
+
+def _of_you(verb: str) -> str:
+    if verb in _OF_YOU:
+        return _OF_YOU[verb]
+    if not verb.endswith("s") or verb.endswith("ss") or len(verb) < 4 or verb in _NOT_VERBS:
+        return verb
+    if verb.endswith("ies") and len(verb) > 4:
+        return verb[:-3] + "y"
+    return verb[:-2] if verb.endswith(("ches", "shes", "sses", "xes", "oes", "zzes")) else verb[:-1]

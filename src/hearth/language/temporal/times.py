@@ -1,40 +1,265 @@
-"""Finds the time expressions of a request: one slot per expression, with every form a parameter may want.
-
-A grammar of spans, not a date parser: a request says ranges, periods, parts of days, bounds and repeats at least as
-often as single dates, and the span is needed as much as the value (docs/decisions/0004-time-expressions.md). A few
-words around a time may say morning or evening, name a part of the day, or make it only a length.
-"""
+"""Finds the time expressions of a request: one slot per expression, with every form a parameter may want."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from hearth.formats.tool_signature import duration_text
-from hearth.language.temporal import moments
-from hearth.language.temporal.clock_times import AFTER_HOUR, APPROXIMATE, CLOCK_WORDS, RANGE_MARKS, Line, clock, glued
-from hearth.language.temporal.dates import Reading, count_of, is_year, lone_day
-from hearth.language.temporal.days import DAY_STARTS, day
-from hearth.language.temporal.durations import OPEN_WORDS, Length, length
-from hearth.language.temporal.moments import DAY, Clues, Leaning, Said
-from hearth.language.temporal.recurrence import REPEATS, adverb, every
-from hearth.language.temporal.split_expressions import TimeSaid
-from hearth.language.temporal.tenses import Tense, is_of_records, tenses
+from hearth.language.temporal import time_words
+from hearth.language.temporal.clock_times import (
+    AFTER_HOUR,
+    APPROXIMATE,
+    CLOCK_WORDS,
+    OPEN_WORDS,
+    RANGE_MARKS,
+    Length,
+    Line,
+    clock,
+    glued,
+    length,
+)
+from hearth.language.temporal.dates import DAY_STARTS, Reading, count_of, day, is_year, lone_day
+from hearth.language.temporal.repeats import REPEATS, TimeSaid, adverb, every
 from hearth.language.temporal.time_words import (
     EVENING_WORDS,
     MEALS,
     MORNING_WORDS,
+    ONE_DAY,
     PARTS,
     UNITS,
     WEEKDAYS,
     WEEKDAYS_PLURAL,
+    Clues,
+    Leaning,
     Part,
+    Said,
     add_months,
     spelling,
 )
-from hearth.language.text.tokens import NUMBER_WORDS, Slot, Token, listed, spoken_number
+from hearth.language.tokens import NUMBER_WORDS, Slot, Token, listed, spoken_number
 from hearth.types import Plain
+
+# ── Tenses ────────────────────────────────────────────────────────────────────────────────────────────────
+# Decides, word by word, whether a request means the past or the future: whether a weekday is the last or the next.
+#
+# Each part of a sentence decides for itself: in "Ben sent me the date, put it down for Friday" Friday lies ahead.
+# What one has ("what have I got on Friday") lies ahead; a thing that was moved lies where it was moved to. Nothing is
+# parsed: a verb that is missing from the tables leaves the tense as it is.
+
+Tense = Literal["", "past", "told"]
+"""Tense of the next times; `told`: past, in a request to enter or move something ("the call I missed on Monday")."""
+
+_PAST = frozenset(
+    listed(
+        "did was were had sent received wrote said told happened went came arrived met took made missed "
+        "saved modified changed edited created written recorded downloaded taken ran bought paid ate saw "
+        "talked spoke worked replied promised logged spent been uploaded photographed finished completed "
+        "shared mentioned asked heard attended visited scanned filmed stored added learned watched slept "
+        "emailed e-mailed mailed texted messaged phoned forwarded posted pinged rang got turned lost"
+    )
+)
+_AHEAD = frozenset(
+    listed(
+        "remind schedule book will plan arrange set wake am add put create move do have is are can should "
+        "shall block reserve cancel what's enter pencil find show tell snooze postpone reschedule"
+    )
+)
+"""Words that turn a part of a sentence to the future when they begin it."""
+_COMMANDS = frozenset(
+    listed(
+        "send write draft reply forward read open get give call ring text email e-mail mail message note save delete "
+        "search list look check mark push shift delay bring invite ask let make tick confirm pick buy order start stop"
+    )
+)
+"""Words that do the same, except after a "did": "what did Ben send and write on Monday"."""
+_SETTING = frozenset(
+    listed(
+        "remind schedule book plan arrange set add put create move block reserve enter pencil postpone reschedule make "
+        "push shift delay bring note"
+    )
+)
+_PRESENT = frozenset(
+    listed(
+        "is are am will shall must needs need wants want comes starts begins leaves goes i'm i'll we're "
+        "we'll you're they're she'll he'll it'll they'll"
+    )
+)
+_OWED = frozenset(listed("must mustn't will won't shall should to it'll they'll we'll i'll you'll he'll she'll"))
+"""Words before "be" and a participle that look ahead: "must be paid", "has to be sent"."""
+_HAD = frozenset(listed("any anything a an some time room space much anyone"))
+_WOULD = frozenset(listed("i'd he'd she'd we'd they'd i'll he'll she'll we'll they'll"))
+_SAYING = frozenset(listed("said told promised says agreed"))
+_IS_AT = frozenset(listed("now on at not due going"))
+_WHO_IS = frozenset(listed("it that she he there what who"))
+_BEGINNINGS = frozenset(listed("and then , so but or plus - – — :"))
+_NO_VERBS = frozenset(listed("please also me what when where who which how"))
+_HAVE = frozenset(listed("have has i've we've you've they've haven't hasn't ive weve youve theyve do does whos who's"))
+_QUESTIONS = frozenset(listed("what who where when which how"))
+_MOVED = frozenset(
+    listed(
+        "moved pushed shifted postponed rescheduled delayed brought put changed booked scheduled set planned confirmed"
+    )
+)
+_MOVED_TO = frozenset(listed("pulled shunted altered swapped shoved bumped"))
+"""Verbs that move a thing only with "to", "back" or "forward"."""
+_PLANS = frozenset(listed("calendar calendars diary diaries schedule schedules plans meetings appointments free"))
+_LONGEST_PART = 12
+_CALLED_BEFORE = frozenset(listed("me us on in at over during last this about earlier while"))
+_FARTHEST_VERB = 5
+"""Greatest distance, in words, of a present verb from the beginning of its part of a sentence."""
+
+
+@dataclass(slots=True)
+class _Reader:
+    """State of the reading of a request."""
+
+    words: Sequence[str]
+    is_past: bool = False
+    may_turn: bool = True
+    """True while only "please" and the like has been said since a beginning."""
+    is_inherited: bool = False
+    """True while the part has had no verb of its own."""
+    begins_at: int = 0
+    is_did: bool = False
+    is_setting: bool = False
+
+    def word(self, index: int) -> str:
+        return self.words[index] if 0 <= index < len(self.words) else ""
+
+    def turn_ahead(self, word: str) -> None:
+        self.is_past = self.may_turn = self.is_inherited = self.is_did = False
+        self.is_setting = word in _SETTING
+
+    def read(self, index: int) -> None:
+        word = self.words[index]
+        if word in (".", "!", "?", ";"):
+            self.turn_ahead("")
+            self.may_turn, self.begins_at = True, index + 1
+        elif word in _BEGINNINGS:
+            self.may_turn, self.is_inherited, self.begins_at = True, True, index + 1
+        elif word in ("can", "could", "will", "would") and self.word(index + 1) in ("you", "u", "we"):
+            self.turn_ahead("")
+            self.may_turn = True
+        elif self.may_turn and (word in _AHEAD or (word in _COMMANDS and not self.is_did)):
+            self.turn_ahead(word)
+        elif self._is_past_at(index):
+            self.is_past, self.may_turn, self.is_inherited, self.is_did = True, False, False, word == "did"
+        elif self._is_ahead_at(index):
+            self.is_past = self.is_inherited = False
+        else:
+            self.may_turn = self.may_turn and word in (*_NO_VERBS, "you")
+
+    def _is_past_at(self, index: int) -> bool:
+        word = self.words[index]
+        if word == "got":
+            return not self._is_had(index) and not self._is_moved_on(index)
+        if self.word(index - 1) == "be" and not _OWED.isdisjoint(self.words[max(0, index - 4) : index - 1]):
+            return False  # "it must be paid by Friday"; not "what could be heard on Sunday"
+        if word == "had" and self.word(index + 1) == "better":
+            return False  # "tea had better be Wednesday"
+        if word == "promised" and not _HAVE.isdisjoint(self.words[max(0, index - 3) : index]):
+            return False  # "have I promised anything for Wednesday"
+        if word == "catch":
+            return self.word(index + 1) in ("me", "us") and self.word(index + 2) == "up"  # "catch me up on Tuesday"
+        if word == "compare":  # days are compared by what was seen, plans by what is to come
+            return _PLANS.isdisjoint(self.words[index + 1 : index + 1 + _LONGEST_PART])
+        if word == "called":
+            return self.word(index + 1) in _CALLED_BEFORE and self.word(index - 1) not in ("list", "note", "event")
+        return word in _PAST and not (word in _MOVED and self._is_ahead_at(index))
+
+    def _is_had(self, index: int) -> bool:
+        """Return whether "got" means "have": "have I got", "I've got", "what's Ben got"."""
+        if index == self.begins_at and self.word(index + 1) in _HAD:
+            return True  # "got any time on Thursday"
+        before = self.words[max(0, index - 4) : index]
+        if any(word in _HAVE for word in before) or before[-1:] == ["'s"]:
+            return True
+        return any(word == "'s" and self.word(index - n - 1) in _QUESTIONS for n, word in enumerate(before[::-1], 1))
+
+    def _is_moved_on(self, index: int) -> bool:
+        """Return whether "got" says that something was put somewhere else: "it got bumped to Monday"."""
+        return self.word(index + 1).endswith("ed") and "to" in self.words[index + 2 : index + 7]
+
+    def _is_ahead_at(self, index: int) -> bool:
+        word = self.words[index]
+        if word == "got":
+            return self._is_had(index) or self._is_moved_on(index)
+        if word in _MOVED_TO:
+            return self.word(index + 1) in ("to", "until", "back", "forward")
+        if word in _MOVED:
+            return self.word(index - 1) == "been" or self.word(index + 1) in ("to", "until", "back", "forward")
+        if self.is_setting and word in ("about", "of", "with", "to") and self.word(index + 1) in ("on", "for", "at"):
+            return True  # "enter the party Ben wrote about on Friday"
+        if word in _WOULD and any(one in _SAYING for one in self.words[max(0, index - 3) : index]):
+            return True  # "I said I'd mind Otto on the 28th"
+        if self.is_inherited and (word == "now" or (word == "'s" and self.word(index + 1) in _IS_AT)):
+            return True  # "the coach rang, training's now Thursday"
+        is_now = word in _PRESENT or (word == "'s" and self.word(index - 1) in _WHO_IS)
+        return self.is_inherited and is_now and index - self.begins_at < _FARTHEST_VERB
+
+
+def tenses(words: Sequence[str]) -> list[Tense]:
+    """Return, for each word of a request, the tense of a time said there."""
+    reader = _Reader(words)
+    result: list[Tense] = []
+    for index in range(len(words)):
+        reader.read(index)
+        result.append(("told" if reader.is_setting else "past") if reader.is_past else "")
+    return result
+
+
+# ── Records ───────────────────────────────────────────────────────────────────────────────────────────────
+
+RECORDS = frozenset(
+    listed(
+        "mail mails email emails e-mail e-mails message messages photo photos picture pictures image images "
+        "video videos recording recordings file files document documents note notes newsletter newsletters "
+        "invoice invoices receipt receipts footage"
+    )
+)
+"""Things that lie in the past: "mails from Monday" looks back."""
+_MAILS = frozenset(listed("mails emails e-mails messages photos pictures videos recordings newsletters footage"))
+_ONE_MAIL = frozenset(listed("mail email e-mail message"))
+_BEFORE_MAILS = frozenset(
+    listed(
+        "find show list search any which what all delete archive count how many get me for up the my our new unread "
+        "please can could you i we have still got do are is there were was from latest recent of every see"
+    )
+)
+_DUE = frozenset(listed("must need needs due will should to send answer reply"))
+_SPANS = frozenset(listed("between before after from since of in over during until"))
+
+
+def is_of_records(words: Sequence[str], index: int, cue: str) -> bool:
+    """Return whether the time that begins at a place says when mails, photos and the like came."""
+    if cue in ("from", "of") and any(word in RECORDS for word in words[max(0, index - 3) : index]):
+        return True
+    if cue not in _SPANS:
+        return False
+    part: list[str] = []
+    for word in reversed(words[max(0, index - _LONGEST_PART) : index]):
+        if word in (".", "!", "?", ";", ",", "and", "then"):
+            break
+        part.append(word)
+    part.reverse()
+    for place, word in enumerate(part):
+        is_one = word in _ONE_MAIL and place and part[place - 1] in ("any", "unread", "new", "which", "all")
+        if word in _MAILS or is_one:
+            return not any(after in _DUE for after in part[place + 1 :])
+        if word not in _BEFORE_MAILS:
+            return False
+    return False
+
+
+# ── Expressions ───────────────────────────────────────────────────────────────────────────────────────────
+# Finds the time expressions of a request: one slot per expression, with every form a parameter may want.
+#
+# A grammar of spans, not a date parser: a request says ranges, periods, parts of days, bounds and repeats at least as
+# often as single dates, and the span is needed as much as the value (docs/decisions/0004-time-expressions.md). A few
+# words around a time may say morning or evening, name a part of the day, or make it only a length.
 
 # ── The words around a time ───────────────────────────────────────────────────────────────────────────
 
@@ -248,9 +473,11 @@ def _time_slot(
     if is_plain_day and said.part is None and said.stands_at is None:
         said.part = part_before(line, index)
         if said.part is None and said.first is not None and cue == "to" and line.is_moving:
-            said.stands_at = moments.at(said.first, 0, line.now)  # only the day is another, the time of day stays
+            said.stands_at = time_words.moment_at(
+                said.first, 0, line.now
+            )  # only the day is another, the time of day stays
     clues = Clues(line.is_past or cue == "since", leaning(line, index, after))
-    made = moments.views(said, line.now, clues)
+    made = time_words.views(said, line.now, clues)
     if made is None:
         return None
     start, end = line.tokens[place].start, line.tokens[after - 1].end
@@ -376,7 +603,7 @@ def _composed(line: Line, text: str, first: Reading) -> Reading:
     for _ in range(4):
         unchanged = _past_same_time(line, place) if line.is_moving and said.clock is None else 0
         if unchanged and said.first is not None:
-            return replace(said, stands_at=moments.at(said.first, 0, line.now)), unchanged
+            return replace(said, stands_at=time_words.moment_at(said.first, 0, line.now)), unchanged
         following, cue = _past_meal(line, place, said), ""
         if line.word(following) == ",":
             following += 1
@@ -468,7 +695,7 @@ def _joined_days(said: Said, more: Said) -> tuple[dt.date | None, dt.date | None
         if other.after is None:
             return other.first, None, None, weekdays  # "Friday the 13th": the number decides
         if other.first is not None and (other.after - other.first).days == 7:
-            return other.first + DAY * plain.weekday, None, None, weekdays  # "Tuesday next week"
+            return other.first + ONE_DAY * plain.weekday, None, None, weekdays  # "Tuesday next week"
     return None
 
 
@@ -486,12 +713,12 @@ def _to_another(line: Line, text: str, first: tuple[Said, int], cue: str) -> Rea
         return None
     last, last_first, after = second
     if last.weekday is not None:
-        last_first = said.first + DAY * ((last.weekday - said.first.weekday() - 1) % 7 + 1)
+        last_first = said.first + ONE_DAY * ((last.weekday - said.first.weekday() - 1) % 7 + 1)
     if said.clock is None and last.clock is None and said.part is None and last.part is None:
         if last_first < said.first:
             return None
         return Said(
-            first=said.first, after=last.after if last.weekday is None and last.after else last_first + DAY
+            first=said.first, after=last.after if last.weekday is None and last.after else last_first + ONE_DAY
         ), after
     stretch = _stretch(line, said, Said(first=last_first, clock=last.clock, part=last.part))
     return (Said(stretch=stretch), after) if stretch is not None else None
@@ -515,7 +742,7 @@ def _end_of_range(line: Line, text: str, place: int, said: Said) -> tuple[Said, 
 def _stretch(line: Line, said: Said, last: Said) -> tuple[dt.datetime, dt.datetime] | None:
     """Return the moments from which and to which a range goes whose ends are no whole days."""
     clues = Clues(line.is_past, "")
-    start, end = moments.views(said, line.now, clues), moments.views(last, line.now, clues)
+    start, end = time_words.views(said, line.now, clues), time_words.views(last, line.now, clues)
     if start is None or end is None:
         return None
     begins = dt.datetime.fromisoformat(str(start[0]["start"]))
@@ -533,7 +760,7 @@ def _from_now(line: Line, text: str, place: int, cue: str) -> Reading:
     if last is None or last[0].repeat or last[0].to_clock or last[0].bound:
         return None
     last[0].bound = "until"
-    made = moments.views(last[0], line.now, Clues())
+    made = time_words.views(last[0], line.now, Clues())
     if made is None or "start" not in made[0]:
         return None
     end = dt.datetime.fromisoformat(str(made[0]["end"])).astimezone(line.now.tzinfo)
@@ -565,7 +792,7 @@ def _offset(line: Line, text: str, place: int, cue: str) -> Reading:
         return _moved(line, span, 1, cue), after + 2
     if span.unit == "week" and (relation == "yesterday" or (relation == "last" and line.word(after + 1) in WEEKDAYS)):
         anchor = day(line, text, after, "on")  # "a week last Friday"
-        return (Said(first=anchor[0].first - span.days * DAY), anchor[1]) if anchor and anchor[0].first else None
+        return (Said(first=anchor[0].first - span.days * ONE_DAY), anchor[1]) if anchor and anchor[0].first else None
     if relation in ("from", "after", "on", "before"):
         anchored = _anchored(line, text, span, relation, after + 1)
         if anchored is not None:
@@ -594,10 +821,10 @@ def _behind_length(line: Line, place: int, span: Length, cue: str, after: int) -
 def _later(line: Line, span: Length, sign: int) -> dt.datetime:
     """Shift now by months and days of the wall clock, then by hours of elapsed time."""
     now = line.now.replace(microsecond=0)
-    date = add_months(line.today, sign * int(span.months)) + DAY * span.days * sign
+    date = add_months(line.today, sign * int(span.months)) + ONE_DAY * span.days * sign
     seconds = now.hour * 3600 + now.minute * 60 + now.second
-    moment = moments.at(date, seconds, now) if date != line.today else now
-    return moments.later(moment, sign * span.seconds) if span.seconds else moment
+    moment = time_words.moment_at(date, seconds, now) if date != line.today else now
+    return time_words.later(moment, sign * span.seconds) if span.seconds else moment
 
 
 def _moved(line: Line, span: Length, sign: int, cue: str) -> Said:
@@ -620,14 +847,14 @@ def _anchored(line: Line, text: str, span: Length, relation: str, place: int) ->
     sign = -1 if relation == "before" else 1
     try:
         if span.is_clocked:
-            made = moments.views(said, line.now, Clues(line.is_past, ""))
+            made = time_words.views(said, line.now, Clues(line.is_past, ""))
             if made is None or said.clock is None or said.to_clock:
                 return None
             start = dt.datetime.fromisoformat(str(made[0]["start"])).astimezone(line.now.tzinfo)
-            return Said(moment=moments.later(start, sign * span.seconds)), after
+            return Said(moment=time_words.later(start, sign * span.seconds)), after
         if said.first is None or said.after is not None:
             return None
-        moved = add_months(said.first, sign * int(span.months)) + DAY * span.days * sign
+        moved = add_months(said.first, sign * int(span.months)) + ONE_DAY * span.days * sign
     except (OverflowError, ValueError):
         return None
     return Said(first=moved, clock=said.clock, part=said.part, to_clock=said.to_clock), after

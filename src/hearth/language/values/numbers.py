@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hearth.language.temporal.time_words import UNITS
-from hearth.language.text.tokens import (
+from hearth.language.tokens import (
     CURRENCY_SIGNS,
     HEATS,
     LENGTHS,

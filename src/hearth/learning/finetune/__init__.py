@@ -1,7 +1,9 @@
-"""Tier two: an adapted encoder and a pointer over tools, trained on the device.
+"""Training with torch, on the device: a second tier, and adapters of a local language model.
 
-In: demonstrations. Out: a model file that the student adopts if the gate lets it.
-Here: `second_tier` (train and use in a state), `trainer` (the run), `lessons` (what is trained on, synthetic requests
-too), `pointer_training` (network and losses).
-Needs the extra `train`. Not here: running the trained model, which needs no torch (`models.pointer`).
+In: demonstrations, perhaps a local model. Out: a model file or an adapter that the gate lets in, facts that are
+proposed.
+Here: `second_tier` (train and use in a state), `lessons` (what is trained on, synthetic requests too),
+`pointer_training` (network and losses), `adapters` (samples, training, versions, one file of them to offer or take),
+`llm_fact_extraction` (facts by a model, checked against the text).
+Needs the extra `train`, adapters `hf`. Not here: running what was trained (`models.pointer`, `models.llm`).
 """

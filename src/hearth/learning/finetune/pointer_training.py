@@ -1,4 +1,4 @@
-"""Train the network of `models.pointer_graph` with torch, for `learning.finetune.trainer`, and define its losses.
+"""Train the network of `models.pointer_graph` with torch, for `learning.finetune.second_tier`, and define its losses.
 
 The lower layers are run once per text by the same int8 graph that serves later, so that the layers trained above them
 see what they will see then. Matrices multiply in bfloat16 where the processor can; sums and norms of the losses are in
@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hearth.learning.finetune.lessons import Epoch, Lesson, Synthesis, Task, Text, Trained, lessons_sha256
-from hearth.models.encoder.onnx_session import start_session
-from hearth.models.encoder.transformer_layers import LAYER_PARTS, N_LAYERS, WIDTH, Array, Shape, upper_weights
 from hearth.models.pointer import (
     MODEL_FILE,
     RECORD_FILE,
@@ -38,6 +36,8 @@ from hearth.models.pointer import (
     read_record,
 )
 from hearth.models.pointer_graph import pointer_graph, read_weights
+from hearth.models.sentence_encoder import start_session
+from hearth.models.transformer_layers import LAYER_PARTS, N_LAYERS, WIDTH, Array, Shape, upper_weights
 from hearth.protocols import Proposal
 
 # ── The network ────────────────────────────────────────────────────────────────────────────────────────
@@ -216,7 +216,7 @@ class _Sample:
 
 
 def run(task: Task, lessons: Sequence[Lesson]) -> Iterator[Epoch | Trained]:
-    """Train on the usable lessons of a task; see `learning.finetune.trainer.train`."""
+    """Train on the usable lessons of a task; see `learning.finetune.second_tier.train`."""
     n_threads = torch.get_num_threads()
     torch.set_num_threads(task.options.n_threads)
     try:

@@ -17,28 +17,26 @@ from functools import reduce
 
 from hearth import patterns as re
 from hearth.errors import NotFound
-from hearth.language.acts.questions import asked_of, believed_then, declares, said_by
-from hearth.language.text.tokens import word_set
-from hearth.memory.answers.answer_spans import WordReader, to_owner
+from hearth.language.reading import asked_of, believed_then, declares, said_by
+from hearth.language.tokens import word_set
+from hearth.memory.answers.home_answers import HomeAnswers
 from hearth.memory.answers.question_answering import (
     N_EVIDENCE,
     N_WEIGHED,
     NOTHING,
+    WordReader,
     answer_from,
     asks_for_time,
     telling_sentence,
+    to_owner,
 )
 from hearth.memory.event_memory import EventMemory, Filter, Found
-from hearth.memory.facts.fact_dates import MONTHS
-from hearth.memory.facts.fact_extraction import NEVER_FOUND, statements
-from hearth.memory.facts.fact_store import ME, Fact, FactStore
-from hearth.memory.facts.relations import KIN, said_of
-from hearth.memory.inquiry.home_answers import HomeAnswers
-from hearth.memory.inquiry.reading.answer_reading import covered, lacks_kind
-from hearth.memory.inquiry.reading.asked_things import with_named
-from hearth.memory.retention import SUMMARY
-from hearth.memory.search.supersession import sureness
-from hearth.memory.search.terms import STOP_WORDS, telling_words
+from hearth.memory.fact_extraction import NEVER_FOUND, statements
+from hearth.memory.facts import KIN, ME, MONTHS, Fact, FactStore, said_of
+from hearth.memory.forgetting import SUMMARY
+from hearth.memory.inquiry.answer_reading import covered, lacks_kind, with_named
+from hearth.memory.search.memory_index import sureness
+from hearth.memory.search.search_words import STOP_WORDS, telling_words
 from hearth.protocols import CallContext, HomeAnswer, MemoryHit, Recalled, Witness
 from hearth.types import PUBLIC, Label
 

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from hearth import patterns as re
+from hearth.memory.inquiry.answer_reading import covered, money_in, money_text, number_text
 from hearth.memory.inquiry.answer_telling import kind_of, witness_of
-from hearth.memory.inquiry.money import money_in, money_text, number_text
-from hearth.memory.inquiry.reading.answer_reading import covered
 from hearth.memory.inquiry.table_programs import Grid, Program, Told, head_texts, likeliest, nearness, words_of
-from hearth.memory.passages.passage_store import Passage, PassageStore
-from hearth.memory.passages.text_tables import lists_in, tables_in
+from hearth.memory.search.collecting import lists_in, tables_in
+from hearth.memory.search.passage_store import Passage, PassageStore
 from hearth.protocols import Encoder, HomeAnswer, ValueKind
 from hearth.tools.memory import DOUBTED, N_SHOWN
 

@@ -30,9 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth import patterns as re
-from hearth.memory.passages.text_tables import Table
-from hearth.memory.search.terms import STOP_WORDS
-from hearth.memory.search.word_forms import keys_of
+from hearth.memory.search.collecting import Table
+from hearth.memory.search.search_words import STOP_WORDS, keys_of
 
 FILE = "table_programs.npz"
 MOST_ROWS = 200

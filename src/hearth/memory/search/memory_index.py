@@ -1,27 +1,46 @@
-"""Holds events as arrays in RAM: speaker, time, conversation, words and vector; scans them exactly.
-
-SQLite is the only durable store: `EventIndex` is read from it when first needed and follows every insert and deletion.
-Vectors are 8-bit integers with one scale each; a scan compares all of them with the question's, also in 8 bits, and the
-best are compared again with the question in full. Words come from the full-text index's own lists, read when a question
-first needs them.
-
-Covered: a vector that cannot be read counts as none; deletion takes effect at once; deleted rows are removed when they
-are a quarter of all.
-Not covered: approximate search (every vector is compared: some 25 ms for a million), and vectors of other lengths.
-"""
+"""The index of remembered texts, and the order in which what it finds is told."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
+import math
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
-from hearth.memory.search.terms import Stemmer
+from hearth import patterns as re
+from hearth.memory.facts import KIN
+from hearth.memory.search.search_words import (
+    ASKS,
+    HAS_NUMBER,
+    HAS_TIME,
+    STOP_WORDS,
+    Period,
+    Stemmer,
+    fitted,
+    keys_of,
+    telling_words,
+)
+from hearth.models.sentence_encoder import TokenEncoder, TokenVectors
 from hearth.storage.database import Store
+
+# ── Memory index ──────────────────────────────────────────────────────────────────────────────────────────
+# Holds events as arrays in RAM: speaker, time, conversation, words and vector; scans them exactly.
+#
+# SQLite is the only durable store: `EventIndex` is read from it when first needed and follows every insert and
+# deletion. Vectors are 8-bit integers with one scale each; a scan compares all of them with the question's, also in 8
+# bits, and the best are compared again with the question in full. Words come from the full-text index's own lists,
+# read when a question first needs them.
+#
+# Covered: a vector that cannot be read counts as none; deletion takes effect at once; deleted rows are removed when
+# they are a quarter of all. Not covered: approximate search (every vector is compared: some 25 ms for a million), and
+# vectors of other lengths.
 
 DIM = 384
 N_RESCORED = 128
@@ -401,3 +420,449 @@ def top(scores: FloatArray, k: int) -> Slots:
         chosen = np.arange(n)
     found: Slots = chosen[np.argsort(-scores[chosen], kind="stable")]
     return found
+
+
+# ── Memory ranking ────────────────────────────────────────────────────────────────────────────────────────
+# Ranks the events that may answer a question: words, meaning, conversation, person and time, weighted together.
+#
+# Each candidate gets ten scores (`SCORES`); a weighted sum ranks them. The weights are fitted (conditional logit over
+# the events of a conversation) and kept in `hearth/data/recall_weights.json` with what they were fitted on. Scores
+# are added, not ranks: fusing ranks gives a weak list as much influence as a strong one (LoCoMo: worse than words
+# alone).
+#
+# Covered: words by their stem (BM25, Robertson & Zaragoza 2009, of the event, and, if it has neighbours, of it with
+# them and of its whole conversation), meaning, speaker, the times a question names, questions for a time or a number.
+# Not covered: synonyms beyond what the encoder knows, languages other than English for the cues, and inference over
+# several events: each is ranked by itself.
+
+SCORES = ("window", "conversation", "words", "meaning", "person", "time", "when", "number", "asks", "length")
+N_BY_WORDS, N_BY_MEANING = 256, N_RESCORED
+_K1, _B = 1.2, 0.75
+_BEFORE_S, _AFTER_S = 3 * 86400.0, 7 * 86400.0
+"""Decay of the time score before and after the time a question names: later events tell of it rather than earlier."""
+_NEEDS_TIME = re.compile(r"\s*(?:when|how long|since when|what (?:day|date|time|year|month))\b", re.IGNORECASE)
+_NEEDS_NUMBER = re.compile(r"\s*how (?:many|much|often|long|old|far|big|tall)\b", re.IGNORECASE)
+
+_ADVICE = re.compile(
+    r"\b(?:recommend\w*|suggest\w*|advi[cs]e|tips|ideas?|options)\b|\b(?:what|which|how|where|who)\b.{0,40}\b(?:should"
+    r"|could|can|would|might) (?:i|we)\b|\b(?:can|could|would) you (?:help|plan|find|give|tell|provide|share|list)\b"
+    r"|\bwhat are some\b|\bwhat(?:'s|’s| is| are| would be)\b.{0,40}\b(?:good|best|great|effective|popular|ways?|top)\b"
+    r"|\bi(?:'m| am)? (?:looking for|planning|thinking (?:of|about)|considering|need)\b",
+    re.IGNORECASE,
+)
+_OF_THE_PAST = re.compile(r"\b(?:did|has|had|was|were|gave|given)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as the ranking needs it."""
+
+    text: str
+    vector: FloatArray | None = None
+    """Its unit vector; without one, meaning does not count."""
+    periods: tuple[Period, ...] = ()
+    is_for_advice: bool = False
+    """Whether what the owner likes decides the answer, which shares its matter with the question and hardly a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Candidates with their scores, best first."""
+
+    slots: Slots
+    totals: FloatArray
+    scores: FloatArray
+    """Shape [n_candidates, len(SCORES)]."""
+    has_words: NDArray[np.bool_]
+    """True for those that share a content word with the question."""
+    cosines: FloatArray
+    """Cosines with the question; 0 without its vector."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Events that may answer a question, in the order of slots."""
+
+    slots: Slots
+    scores: FloatArray
+    """Shape [n_candidates, len(SCORES)]."""
+    has_words: NDArray[np.bool_]
+    cosines: FloatArray
+
+
+def rank(index: EventIndex, question: Question, mask: NDArray[np.bool_] | None = None) -> Ranked:
+    """Rank every event that is near the question in words or meaning, or that lies beside such a one.
+
+    Args:
+        mask: Events that may be found, shape [n_slots]; None: all that live.
+    """
+    found = candidates(index, question, None if mask is None else mask & index.live)
+    is_by_meaning = question.is_for_advice and question.vector is not None
+    totals = found.scores[:, SCORES.index("meaning")] if is_by_meaning else found.scores @ weights()
+    order = np.lexsort((-index.at_unix_s[found.slots], -totals.round(4)))  # among equals the most recent first
+    return Ranked(found.slots[order], totals[order], found.scores[order], found.has_words[order], found.cosines[order])
+
+
+def reranked(ranked: Ranked, close: FloatArray) -> Ranked:
+    """Reorder the first `len(close)` by their scores and their closeness together; the others stay behind them."""
+    n = len(close)
+    if not n:
+        return ranked
+    totals = ranked.scores[:n] @ weights("close")[:-1] + weights("close")[-1] * standardised(close)
+    order = np.argsort(-totals, kind="stable")
+    behind = ranked.totals[n:] - (ranked.totals[n] if n < len(ranked.totals) else 0) + totals.min(initial=0)
+    return Ranked(
+        np.concatenate([ranked.slots[:n][order], ranked.slots[n:]]),
+        np.concatenate([totals[order], behind]).astype(np.float32),
+        *(np.concatenate([a[:n][order], a[n:]]) for a in (ranked.scores, ranked.has_words, ranked.cosines)),
+    )
+
+
+def standardised(close: FloatArray) -> FloatArray:
+    """Scale to mean 0 and deviation 1."""
+    result: FloatArray = (close - close.mean()) / max(1e-6, float(close.std()))
+    return result
+
+
+def asks_for_advice(text: str) -> bool:
+    """Return whether a question asks for something to choose or a way to go: "can you suggest a restaurant"."""
+    return _ADVICE.search(text) is not None and _OF_THE_PAST.search(text) is None
+
+
+def as_preference(text: str) -> str:
+    """Write the matter of a question as one would say what one likes of it."""
+    return f"I prefer, like or avoid: {' '.join(word for word in telling_words(text) if word not in STOP_WORDS)}"
+
+
+def advice_vector(question: FloatArray, preference: FloatArray) -> FloatArray:
+    """Return the unit vector by which preferences are sought for a question for advice: the question's, less what all
+    such questions share, and half that of its matter written as a preference."""
+    matter = question - np.float32(_SHARED) * _mean_advice()
+    vector: FloatArray = matter / np.linalg.norm(matter) + np.float32(_AS_PREFERENCE) * preference
+    return vector / np.float32(np.linalg.norm(vector))
+
+
+_SHARED, _AS_PREFERENCE = 0.5, 0.5
+"""Chosen on five of PrefEval's nine topics."""
+
+
+@functools.cache
+def _mean_advice() -> FloatArray:
+    return np.array(fitted("advice_vector")["vector"], np.float32)
+
+
+@functools.cache
+def weights(kind: str = "weights") -> FloatArray:
+    """One weight for each of `SCORES`; for kind `close` one more, for closeness."""
+    kept = fitted("recall_weights")[kind]
+    return np.array([kept[name] for name in (*SCORES, "close") if name in kept], np.float32)
+
+
+def candidates(index: EventIndex, question: Question, allowed: NDArray[np.bool_] | None = None) -> Candidates:
+    """Select the events to rank, with their scores.
+
+    Args:
+        allowed: Events that may be found, shape [n_slots]; None: all. Removed ones hold no word and no meaning.
+    """
+    people = people_named(index, question.text)
+    named = {word for person in people for word in telling_words(person)}
+    words = [word for word in telling_words(question.text) if word.removesuffix("s") not in named and word not in named]
+    lists = [index.postings(stem) for stem in index.stems(words)]
+    n_live = max(1, len(index))
+    idf = np.array([math.log(1 + max(0.0, n_live - len(p.slots) + 0.5) / (len(p.slots) + 0.5)) for p in lists])
+    own = np.zeros(len(index.live), np.float32)
+    for rarity, found in zip(idf, lists, strict=True):
+        norm = np.float32(_K1) * (1 - _B + np.float32(_B / index.mean_terms) * index.n_terms[found.slots])
+        own[found.slots] += np.float32(rarity * (_K1 + 1)) * found.counts / (found.counts + norm)
+    cosines, nearest = None, np.zeros(0, np.int64)
+    if question.vector is not None:
+        cosines, nearest = index.nearest(question.vector, allowed)
+    slots = _chosen(index, own, nearest, allowed)
+    near = np.zeros(len(slots), np.float32) if cosines is None else cosines[slots]
+    scores = np.zeros((len(slots), len(SCORES)), np.float32)
+    if len(slots):
+        window = _window(index, lists, idf, slots)
+        conversation = _conversation(index, lists, slots)
+        for column, values in enumerate((window, conversation, own[slots])):
+            scores[:, column] = values / max(1e-9, float(values.max()))
+        is_alone = np.logical_and(*(beside < 0 for beside in index.beside(slots)))
+        scores[:, :2] = _among_others(scores[:, :2], scores[:, 2], is_alone)
+        if cosines is not None:
+            mean, deviation = _spread(cosines, len(index)) if allowed is None else _spread(cosines[allowed])
+            scores[:, 3] = (near - mean) / max(1e-6, deviation)
+        scores[:, 4:] = _signs(index, question, people, slots)
+    return Candidates(slots, scores, own[slots] > 0, near)
+
+
+def _spread(cosines: FloatArray, n: int | None = None) -> tuple[float, float]:
+    """Mean and deviation of `n` cosines, of which those not given are 0."""
+    n = len(cosines) if n is None else n
+    mean = float(cosines.sum()) / max(1, n)
+    square = float(np.dot(cosines, cosines)) - n * mean * mean
+    return mean, math.sqrt(max(0.0, square) / max(1, n))
+
+
+def people_named(index: EventIndex, text: str) -> list[str]:
+    """Find the speakers who are named in the question."""
+    low = text.casefold()
+    return [
+        person
+        for person in index.known("person")
+        if person and re.search(rf"\b{re.escape(person.casefold())}(?:'?s)?\b", low)
+    ]
+
+
+def _chosen(index: EventIndex, own: FloatArray, nearest: Slots, allowed: NDArray[np.bool_] | None) -> Slots:
+    with_words = np.flatnonzero(own > 0)
+    if allowed is not None:
+        with_words = with_words[allowed[with_words]]
+    near = np.concatenate([with_words[top(own[with_words], N_BY_WORDS)], nearest])
+    found = _distinct(np.concatenate([near, *index.beside(near)]))
+    found = found[found >= 0]
+    return found[(index.live if allowed is None else allowed)[found]]
+
+
+def _distinct(slots: Slots) -> Slots:
+    """Each slot once, in order."""
+    slots = np.sort(slots)
+    return slots[np.append(True, slots[1:] != slots[:-1])] if len(slots) else slots
+
+
+def _window(index: EventIndex, lists: Sequence[Postings], idf: FloatArray, slots: Slots) -> FloatArray:
+    """BM25 of each event together with the one before and the one after it in its conversation."""
+    parts = np.concatenate([slots, *index.beside(slots)])
+    lengths = np.where(parts >= 0, index.n_terms[parts], np.float32(0)).reshape(3, -1).sum(axis=0)
+    norm = _K1 * (1 - _B + _B * lengths / (3 * index.mean_terms))
+    total = np.zeros(len(slots), np.float32)
+    for rarity, found in zip(idf, lists, strict=True):
+        said = _counts_at(found, parts).reshape(3, -1).sum(axis=0)
+        total += rarity * said * (_K1 + 1) / (said + norm)
+    return total
+
+
+def _among_others(scores: FloatArray, words: FloatArray, is_alone: NDArray[np.bool_]) -> FloatArray:
+    """Score events that stand alone and so have no conversation: they get the scores of an event with the same words,
+    by a straight line through the others. Otherwise their own words would count three times over, and more than their
+    meaning."""
+    result = scores.copy()
+    others = ~is_alone
+    mean = scores[others].mean(axis=0) if others.any() else np.zeros(2, np.float32)
+    mean_words = float(words[others].mean()) if others.any() else 0.0
+    spread = float(((words[others] - mean_words) ** 2).sum())
+    slope = _SLOPES
+    if spread > _LEAST_SPREAD:
+        slope = np.maximum(0, (words[others] - mean_words) @ (scores[others] - mean)) / np.float32(spread)
+    result[is_alone] = mean + (words[is_alone] - np.float32(mean_words))[:, None] * slope
+    return result
+
+
+_SLOPES = np.array([0.5, 0.0], np.float32)
+"""Slopes for window and conversation, used when no other events show them."""
+_LEAST_SPREAD = 1e-3
+
+
+def _counts_at(found: Postings, slots: Slots) -> FloatArray:
+    """Count the stem in each of `slots`; -1 is no event."""
+    if not len(found.slots):
+        return np.zeros(len(slots), np.float32)
+    places = np.searchsorted(found.slots, slots)
+    places[places == len(found.slots)] = 0
+    counts: FloatArray = np.where(found.slots[places] == slots, found.counts[places], np.float32(0))
+    return counts
+
+
+def _conversation(index: EventIndex, lists: Sequence[Postings], slots: Slots) -> FloatArray:
+    """BM25 of the whole conversation each event belongs to."""
+    threads = index.ids("thread")
+    n_threads = max(1, len(index.known("thread")))
+    lengths = index.thread_terms
+    n_used = max(1, int((lengths > 0).sum()))
+    norm = _K1 * (1 - _B + _B * lengths / max(1.0, lengths.sum() / n_used))
+    total = np.zeros(n_threads)
+    for found in lists:
+        said = np.bincount(threads[found.slots], found.counts, n_threads)
+        n_with = int((said > 0).sum())
+        total += math.log(1 + max(0.0, n_used - n_with + 0.5) / (n_with + 0.5)) * said * (_K1 + 1) / (said + norm)
+    result: FloatArray = total[threads[slots]].astype(np.float32)
+    return result
+
+
+def _signs(index: EventIndex, question: Question, people: Sequence[str], slots: Slots) -> FloatArray:
+    """Compute the scores `person`, `time`, `when`, `number`, `asks` and `length` of each candidate."""
+    signs = index.signs[slots]
+    found = np.zeros((len(slots), 6), np.float32)
+    if len(people) == 1:
+        found[:, 0] = index.ids("person")[slots] == index.known("person")[people[0]]
+    found[:, 1] = _nearness(index.at_unix_s[slots], question.periods)
+    found[:, 2] = bool(_NEEDS_TIME.match(question.text)) & (signs & HAS_TIME > 0)
+    found[:, 3] = bool(_NEEDS_NUMBER.match(question.text)) & (signs & HAS_NUMBER > 0)
+    found[:, 4] = signs & ASKS > 0
+    found[:, 5] = np.log1p(index.n_terms[slots])
+    return found
+
+
+def _nearness(at_unix_s: NDArray[np.float64], periods: Sequence[Period]) -> NDArray[np.float64]:
+    """Nearness in time: 1 within a period, less the further outside."""
+    best = np.zeros(len(at_unix_s))
+    for period in periods:
+        start, end = period.start.timestamp(), period.end.timestamp()
+        after_s = max(_AFTER_S, (end - start) / 2)
+        gap = np.where(at_unix_s < start, (start - at_unix_s) / _BEFORE_S, np.maximum(0, at_unix_s - end) / after_s)
+        best = np.maximum(best, np.exp(-gap))
+    return best
+
+
+# ── Reranking ─────────────────────────────────────────────────────────────────────────────────────────────
+# Reranks the best events by comparing each word of the question with each word of the event, in context.
+#
+# Late interaction (ColBERT, Khattab & Zaharia 2020) on the encoder's own token vectors, untrained: for each content
+# token of the question the nearest token of the event, averaged with rare tokens counting more. Token vectors are
+# made when an event is first compared and kept in RAM in 8 bits, for the most recently used events.
+#
+# Covered: at most `N_CLOSE` events a question; the cache never exceeds `MAX_CACHED` events. Not covered: events that
+# the first search did not find; the first comparison of an event costs some 4 ms.
+
+N_CLOSE = 24
+"""Events compared for a question. 48 find no more (LoCoMo: the share among the first five within 0.002), at twice the
+time."""
+MAX_CACHED = 4096
+"""Events in the cache; some 10 KB each."""
+_MOST_TEXT = 2000
+
+
+class Closeness:
+    """Compares questions with events word by word."""
+
+    def __init__(self, encoder: TokenEncoder) -> None:
+        self._encoder = encoder
+        self._kept: OrderedDict[int, NDArray[np.int8]] = OrderedDict()
+
+    def of(self, question: str, people: Sequence[str], events: Mapping[int, str]) -> FloatArray:
+        """Compute how close each event comes to the question, about 0 to 1, in the order of `events`.
+
+        Args:
+            people: Names in the question that say whose words are wanted; they are not compared.
+            events: Number → text; a number always stands for the same text.
+        """
+        new = [number for number in events if number not in self._kept]
+        for number, found in zip(
+            new, self._encoder.encode_tokens([events[number][:_MOST_TEXT] for number in new]), strict=True
+        ):
+            self._kept[number] = np.rint(found.vectors[1:-1] * 127).astype(np.int8)
+        tokens, rarity = self._tokens(question, people)
+        result = np.zeros(len(events), np.float32)
+        for place, number in enumerate(events):
+            self._kept.move_to_end(number)
+            vectors = self._kept[number]
+            if len(vectors) and len(tokens):
+                nearest = (tokens @ (vectors.T.astype(np.float32) / 127)).max(axis=1)
+                result[place] = float(nearest @ rarity) / float(rarity.sum())
+        while len(self._kept) > MAX_CACHED:
+            self._kept.popitem(last=False)
+        return result
+
+    def forget(self, number: int) -> None:
+        """Drop what is kept of an event."""
+        self._kept.pop(number, None)
+
+    def _tokens(self, question: str, people: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+        (found,) = self._encoder.encode_tokens([question])
+        names = {word for person in people for word in person.casefold().split()}
+        words = [question[start:end].casefold() for start, end in found.spans]
+        is_telling = np.array([bool(w) and w[0].isalnum() and w not in STOP_WORDS and w not in names for w in words])
+        if not is_telling.any():
+            is_telling[1:-1] = True
+        tokens: FloatArray = found.vectors[is_telling].astype(np.float32)
+        return tokens, np.maximum(found.rarity[is_telling], 0).astype(np.float32) + np.float32(0.5)
+
+
+# ── Supersession ──────────────────────────────────────────────────────────────────────────────────────────
+# Tells whether a later statement replaces an earlier one, so that what no longer holds is not said as if it did.
+#
+# A logistic function of the encoder's vector of the later statement, which tells that something has changed, and of
+# signs of how question, earlier and later statement lie to each other, in words and in meaning. Its weights are
+# learnt from pairs of statements, of which some changed something and some stood beside each other
+# (`data/supersession.json`, made by `training.recollection.supersession_train`).
+#
+# Covered: a change in any words, also one that names the old value ("I sold the Volvo and bought a Renault"). Not
+# covered: a change that only knowledge of the world shows ("my accounts are at Triodos" of a bank), and statements of
+# several things of which one has changed.
+
+SIGNS = ("like", "near_later", "near_earlier", "held", "lost", "again", "another", "length", "beside")
+"""What is weighed beside the later statement's vector: cosine of both statements, of each with the question; how near
+the later one comes to the question's words, and the most by which it is further from one of them than the earlier;
+rarity of a word of the earlier one that the later one says again; names and kin that the question and the earlier one
+name and the later one does not; its length; how near its words come to those of the earlier one."""
+_NAMED = re.compile(r"(?<!^)\b[A-Z]\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement or question as it is compared."""
+
+    text: str
+    vector: FloatArray
+    """Unit vector, shape [dim]."""
+    tokens: FloatArray
+    """Unit vectors of its tokens that carry content, shape [n, dim]."""
+    rarity: FloatArray
+    keys: tuple[frozenset[str], ...]
+    """What each of these tokens is known by."""
+    all_keys: frozenset[str]
+    names: frozenset[str]
+
+
+def statement_of(text: str, read: TokenVectors) -> Statement:
+    """Take from a text and its token vectors what is compared."""
+    words = [text[start:end].casefold() for start, end in read.spans]
+    is_telling = np.array([bool(w) and w[0].isalnum() and w not in STOP_WORDS for w in words])
+    if not is_telling.any():
+        is_telling[:] = True
+    names = {word.casefold() for word in _NAMED.findall(text) if word != "I"}
+    return Statement(
+        text,
+        read.whole / max(1e-9, float(np.linalg.norm(read.whole))),
+        read.vectors[is_telling].astype(np.float32),
+        (np.maximum(read.rarity[is_telling], 0) + 0.5).astype(np.float32),
+        tuple(frozenset(keys_of(word)) for word, tells in zip(words, is_telling, strict=True) if tells),
+        frozenset(keys_of(text)),
+        frozenset(names | {word for word in telling_words(text) if word in KIN}),
+    )
+
+
+def signs_of(question: Statement, earlier: Statement, later: Statement) -> NDArray[np.float64]:
+    """Return what is weighed: `SIGNS`, then the later statement's vector, shape [len(SIGNS) + dim]."""
+    share = question.rarity / question.rarity.sum()
+    in_earlier = (question.tokens @ earlier.tokens.T).max(axis=1)
+    in_later = (question.tokens @ later.tokens.T).max(axis=1)
+    beside = (later.tokens @ earlier.tokens.T).max(axis=1)
+    said_again = [
+        float(rarity)
+        for keys, rarity in zip(earlier.keys, earlier.rarity, strict=True)
+        if keys & later.all_keys and not keys & question.all_keys
+    ]
+    low = earlier.text.casefold(), later.text.casefold()
+    signs = (
+        float(earlier.vector @ later.vector),
+        float(question.vector @ later.vector),
+        float(question.vector @ earlier.vector),
+        float(share @ in_later),
+        float((np.maximum(0, in_earlier - in_later) * share).max() / share.max()),
+        max(said_again, default=0.0),
+        float(sum(name in low[0] and name not in low[1] for name in question.names)),
+        float(np.log(max(1, len(later.text.split())))),
+        float(beside @ later.rarity / later.rarity.sum()),
+    )
+    return np.concatenate([np.array(signs), later.vector.astype(np.float64)])
+
+
+def sureness(question: Statement, earlier: Statement, later: Statement) -> float:
+    """Return by how much it is surer than needed that `later` replaces what `earlier` says on the question."""
+    weights, least = _kept()
+    return float(signs_of(question, earlier, later) @ weights[:-1] + weights[-1] - least)
+
+
+@cache
+def _kept() -> tuple[NDArray[np.float64], float]:
+    kept = fitted("supersession")
+    return np.array(kept["weights"]), float(kept["least"])

@@ -34,9 +34,9 @@ from pathlib import Path
 from typing import IO
 
 from hearth.atomic_files import sync_folder
-from hearth.config.folders import has_key
+from hearth.config.setting_tables import has_key
 from hearth.errors import MissingExtraError, RequestError, SandboxError, StoreError, StoreFullError
-from hearth.storage.connections import connect
+from hearth.storage.database import connect
 from hearth.storage.home_key import check_passphrase, home_key
 from hearth.storage.workspace import is_unicode, path_parts
 from hearth.version import __version__

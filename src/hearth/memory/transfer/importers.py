@@ -1,20 +1,13 @@
-"""Imports mail, calendars, notes, chats and photos as events: streamed, so that a file may be larger than memory.
-
-Items imported before are recognised by their content and never added again. Every event carries its source: a mail, an
-invitation, a chat are `message`, notes `file`, photos `sensor`; never the owner, since a name in a file can be written
-by anyone and a line in a message can look like another message. So no import makes a fact by itself.
-
-Covered: mbox and Maildir and single `.eml`, iCalendar, folders of `.txt` and `.md`, WhatsApp's text in its date
-formats, Telegram's exports (JSON and pages), Signal's own and other chats as JSON lines (`timestamp`, `sender`,
-`body`), times and places in JPEG, PNG, WebP and TIFF. What cannot be read is counted and named with file and line;
-the rest is read.
-Not covered: attachments, repeated occurrences of a calendar's series (each series is one event), voice messages, HEIC.
-"""
+"""Reads mails, calendars, photos and chats of other programs into memory, each once."""
 
 from __future__ import annotations
 
 import datetime as dt
+import enum
 import hashlib
+import html
+import json
+import os
 import re
 import warnings
 from collections import Counter
@@ -26,26 +19,574 @@ from typing import IO, Any
 from hearth.errors import MissingExtraError, RequestError
 from hearth.formats.content_lines import parse, unescape
 from hearth.memory.event_memory import EventMemory, NewEvent
-from hearth.memory.facts.fact_dates import is_tellable
-from hearth.memory.transfer.chat_exports import CHAT_READERS, chat_kind
-from hearth.memory.transfer.import_sources import (
-    ENDINGS,
-    FILE,
-    MAX_RECORD_BYTES,
-    MAX_TEXT_CHARACTERS,
-    MESSAGE,
-    NOTHING,
-    SENSOR,
-    Bad,
-    Item,
-    LeftOut,
-    Source,
-    files_of,
-    key_of,
-)
+from hearth.memory.facts import is_tellable
 from hearth.storage.database import Store
 from hearth.tools.mail.mime import read_body, read_head
 from hearth.tools.pim.ical import in_zone, span
+from hearth.types import Label
+
+# ── Import sources ────────────────────────────────────────────────────────────────────────────────────────
+# Defines the sources of an import, and what its readers yield: events, or what could not be read and why.
+
+MAX_TEXT_CHARACTERS = 20_000
+"""Limit for one event; the rest of a longer text is left out."""
+MAX_RECORD_BYTES = 2_000_000
+"""Limit for one mail, calendar entry or line; attachments come after the text."""
+MESSAGE, FILE, SENSOR = (Label(frozenset({source}), frozenset()) for source in ("message", "file", "sensor"))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A source to import, and how it is read."""
+
+    path: Path
+    kind: str
+    """`mail`, `calendar`, `notes`, `whatsapp`, `telegram`, `lines` or `photos`."""
+    zone: dt.tzinfo
+    """Zone of times that name none."""
+    is_month_first: bool = False
+    """True if 3/5 is the 5th of March when a file leaves it open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """Something that cannot be read, with file and line."""
+
+    where: str
+    why: str
+
+
+class LeftOut(enum.Enum):
+    """Something that is no event and is counted only; its value says what."""
+
+    NOTICE = "notices in chats (who joined, calls, what was pinned)"
+    WORDLESS = "chat messages without words (pictures, voice, stickers)"
+    DELETED = "chat messages that were deleted"
+    CARD = "contacts and payments sent in chats"
+
+
+NOTHING = Bad("", "")
+"""Marks that only bytes were read."""
+Item = tuple[int, "NewEvent | Bad | LeftOut"]
+"""Bytes read since the last item, and what was read."""
+
+
+ENDINGS = {
+    "calendar": (".ics",),
+    "notes": (".txt", ".md", ".markdown"),
+    "photos": (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff"),
+    "mail": (".mbox", ".eml"),
+}
+"""File endings, by kind."""
+
+
+def files_of(path: Path, kind: str) -> Iterator[Path]:
+    """Yield files of a kind below a folder (or the file itself), sorted; links and hidden folders are left out."""
+    if path.is_file():
+        yield path
+        return
+    for folder, names, files in os.walk(path):
+        names[:] = sorted(name for name in names if not name.startswith("."))
+        for name in sorted(files):
+            found = Path(folder, name)
+            is_wanted = not kind or found.suffix.lower() in ENDINGS[kind]
+            if is_wanted and not found.is_symlink() and found.is_file():
+                yield found
+
+
+def key_of(*parts: object) -> str:
+    """Make the key of an event from its content: the same content is one event."""
+    return "import:" + hashlib.sha256("\x1f".join(map(str, parts)).encode(errors="replace")).hexdigest()[:32]
+
+
+def lines_of(data: bytes) -> list[str]:
+    """Split UTF-8 text into lines; bytes that are not UTF-8 are replaced by the replacement character."""
+    return data.decode("utf-8-sig", errors="replace").splitlines()
+
+
+def time_of(value: object, zone: dt.tzinfo) -> dt.datetime | None:
+    """Parse seconds or milliseconds since 1970, or ISO 8601; times without a zone are in the owner's."""
+    try:
+        if isinstance(value, str) and not value.strip().lstrip("-").isdigit():
+            moment = dt.datetime.fromisoformat(value.strip())
+            return moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
+        if isinstance(value, int | float | str) and not isinstance(value, bool):
+            seconds = float(value)
+            return dt.datetime.fromtimestamp(seconds / 1000 if abs(seconds) > 1e11 else seconds, dt.UTC)
+    except (ValueError, OverflowError, OSError):
+        pass
+    return None
+
+
+# ── Signal export ─────────────────────────────────────────────────────────────────────────────────────────
+# Reads Signal's own export of chats: `main.jsonl`, which the apps write at "Export chat history".
+#
+# Each line is a frame of Signal's backup format in protobuf's JSON: numbers of 64 bits as text, bytes in base64,
+# names as in `backup.proto`. The first is the head; people and groups (`recipient`) and their chats (`chat`) come
+# before the messages (`chatItem`) that name them by numbers, which mean something in this file only. The form is that
+# of libsignal's `JsonExporter` and `backup.proto` of 2026 (looked at: libsignal 0.103, Signal Desktop's
+# `exportLocalPlaintextBackup`).
+#
+# Covered: words of messages, edited ones as they are now, polls, answers to stories. Not covered: pictures, voice
+# messages, stickers, contacts, payments, calls and notices, which are counted; messages that disappear, which Signal
+# leaves out itself; encrypted backups.
+
+_LEFT_OUT = {
+    "updateMessage": LeftOut.NOTICE,
+    "remoteDeletedMessage": LeftOut.DELETED,
+    "adminDeletedMessage": LeftOut.DELETED,
+    "contactMessage": LeftOut.CARD,
+    "paymentNotification": LeftOut.CARD,
+    "giftBadge": LeftOut.CARD,
+}
+
+
+def is_signal_head(line: object) -> bool:
+    """Return whether a JSON line opens an export of Signal."""
+    return isinstance(line, dict) and "backupTimeMs" in line and "version" in line
+
+
+class SignalExport:
+    """Reads one export, line after line; keeps the names of people and chats."""
+
+    def __init__(self) -> None:
+        self._owner = "me"
+        self._people: dict[str, tuple[str, str]] = {}
+        """By the number in this file: what identifies them in every export, and their name."""
+        self._chats: dict[str, str] = {}
+        """By the number in this file: the number of whom the chat is with."""
+
+    def take(self, frame: dict[str, Any], where: str) -> NewEvent | Bad | LeftOut:
+        """Return the message of a line, or what the line is instead."""
+        for name, value in frame.items():
+            if not isinstance(value, dict):
+                continue
+            if name == "chatItem":
+                return self._message(value, where)
+            if name == "account":
+                self._owner = _joined(value, "givenName", "familyName") or self._owner
+            elif name == "recipient":
+                self._people[str(value.get("id"))] = self._identity_and_name(value)
+            elif name == "chat":
+                self._chats[str(value.get("id"))] = str(value.get("recipientId"))
+        return NOTHING
+
+    def _message(self, item: dict[str, Any], where: str) -> NewEvent | Bad | LeftOut:
+        text = _words(item)
+        if not text:
+            return next((why for kind, why in _LEFT_OUT.items() if kind in item), LeftOut.WORDLESS)
+        at = time_of(item.get("dateSent"), dt.UTC)
+        if at is None:
+            return Bad(where, f"no time in `dateSent`: {item.get('dateSent')!r:.40}; expected milliseconds since 1970")
+        chat_identity, chat = self._people.get(self._chats.get(str(item.get("chatId")), ""), ("", ""))
+        identity, who = self._people.get(str(item.get("authorId")), ("", ""))
+        if not identity or not chat_identity:
+            return Bad(where, "a message by nobody, or in no chat, that the lines before it name")
+        key = key_of("signal", chat_identity, identity, item.get("dateSent"), text)
+        return NewEvent(key, text[:MAX_TEXT_CHARACTERS], "message", at, MESSAGE, who[:200], thread=f"chat {chat}"[:200])
+
+    def _identity_and_name(self, recipient: dict[str, Any]) -> tuple[str, str]:
+        contact, group = _dict(recipient, "contact"), _dict(recipient, "group")
+        if contact:
+            names = (
+                _joined(_dict(contact, "nickname"), "given", "family"),
+                _joined(contact, "systemGivenName", "systemFamilyName"),
+                _joined(contact, "profileGivenName", "profileFamilyName"),
+                f"+{contact['e164']}" if contact.get("e164") else "",
+                str(contact.get("username") or ""),
+            )
+            name = next(filter(None, names), "somebody without a name")
+            return str(contact.get("aci") or contact.get("e164") or contact.get("pni") or name), name
+        if group:
+            title = _dict(_dict(group, "snapshot"), "title").get("title")
+            return str(group.get("masterKey") or title), str(title or "a group without a name")
+        if "self" in recipient:
+            return "self", self._owner
+        return next(iter(recipient.keys() - {"id"}), ""), "Signal"
+
+
+def _words(item: dict[str, Any]) -> str:
+    """Return the words of a message; of a poll, its question and what may be chosen."""
+    if poll := _dict(item, "poll"):
+        options = poll.get("options")
+        chosen = [
+            str(one.get("option", ""))
+            for one in (options if isinstance(options, list) else ())
+            if isinstance(one, dict)
+        ]
+        return "\n".join([str(poll.get("question") or ""), *(f"- {one}" for one in chosen)]).strip()
+    answer = _dict(_dict(item, "directStoryReplyMessage"), "textReply")
+    text = _dict(_dict(item, "standardMessage") or answer, "text").get("body")
+    return text.strip() if isinstance(text, str) else ""
+
+
+def _dict(value: dict[str, Any], name: str) -> dict[str, Any]:
+    found = value.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _joined(value: dict[str, Any], *names: str) -> str:
+    return " ".join(part.strip() for name in names if isinstance(part := value.get(name), str) and part.strip())
+
+
+# ── Telegram export ───────────────────────────────────────────────────────────────────────────────────────
+# Reads chats that Telegram Desktop exported, as JSON (`result.json`) or pages (`messages.html`, `messages2.html` …).
+#
+# Both hold the same messages with the same numbers, so that a chat which comes in twice, once of each, is there once.
+# The forms are those of Telegram Desktop (looked at: the writer of 4.x, `export_output_html.cpp`, and pages of 2021
+# to 2026); newer pages name the zone of their times, older ones are read in the owner's.
+#
+# Covered: messages of several lines, forwarded ones (by who sent them on), files cut off in the middle, objects
+# larger than one read, the pages of a whole account. Not covered: what polls, pictures and voice messages hold beside
+# words; they are counted.
+
+_MAX_JSON_CHARACTERS = 4_000_000
+_MAX_PAGE_BYTES = 25_000_000
+"""Telegram Desktop writes a thousand messages to a page, some 1 MB."""
+
+PAGE_NAME = re.compile(r"messages\d*\.html")
+
+
+def is_telegram_page(head: bytes) -> bool:
+    """Return whether an HTML file is one of an export, of messages or of something else."""
+    return b"<title>Exported Data</title>" in head and b'class="page_wrap' in head
+
+
+def telegram(source: Source) -> Iterator[Item]:
+    """Yield the messages of an export: a file, or all those in a folder."""
+    files = [source.path] if source.path.is_file() else sorted(source.path.rglob("*"), key=_page_order)
+    for path in files:
+        if path.suffix.lower() in (".html", ".htm"):
+            if path == source.path or PAGE_NAME.fullmatch(path.name):
+                yield from _page(path, source.zone)
+        elif path == source.path or path.name == "result.json":
+            yield from _objects(path, source)
+
+
+def _page_order(path: Path) -> tuple[str, int, str]:
+    number = re.search(r"\d+", path.stem)
+    return str(path.parent), int(number.group()) if number is not None else 0, path.name
+
+
+# ── Pages ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+_MESSAGE_TAG = re.compile(r'<div class="message (?P<kind>[^"]*)"(?: id="message(?P<id>-?\d+)")?')
+_HEADER = re.compile(r'<div class="page_header">.{0,300}?<div class="text bold">(?P<name>[^<]*)</div>', re.DOTALL)
+_DATE = re.compile(r'<div class="pull_right date details" title="(?P<date>[^"]*)"')
+_FROM = re.compile(r'<div class="from_name">(?P<name>[^<]*)<')
+_TEXT = '<div class="text">'
+"""Goes on to the next `</div>`: no element of a message's text is a `div`."""
+_MOMENT = re.compile(r"(\d\d)\.(\d\d)\.(\d{4}) (\d\d):(\d\d):(\d\d)(?: (?:UTC|GMT)([+-]\d\d:\d\d)?)?")
+_VIA = re.compile(r" via @\w+$")
+
+
+def _page(path: Path, zone: dt.tzinfo) -> Iterator[Item]:
+    """Yield the messages of one page; one without a name is by who sent the one before."""
+    with path.open("rb") as file:
+        data = file.read(_MAX_PAGE_BYTES + 1)
+    if len(data) > _MAX_PAGE_BYTES:
+        yield len(data), Bad(str(path), f"a page over {_MAX_PAGE_BYTES // 10**6} MB; Telegram writes some 1 MB")
+        return
+    text = data.decode("utf-8-sig", errors="replace")
+    begins = [*_MESSAGE_TAG.finditer(text)]
+    header = _HEADER.search(text, 0, begins[0].start() if begins else len(text))
+    chat = _plain(header["name"]) if header is not None else ""
+    who = ""
+    for k, begin in enumerate(begins):
+        end = begins[k + 1].start() if k + 1 < len(begins) else len(text)
+        if begin["kind"].startswith("service"):
+            if int(begin["id"] or 0) > 0:  # lines between days have none, or one below zero
+                yield 0, LeftOut.NOTICE
+            continue
+        own, is_forwarded, forwarded = text[begin.end() : end].partition('<div class="forwarded body">')
+        if (named := _FROM.search(own)) is not None:
+            who = _VIA.sub("", _plain(named["name"]))
+        where = f"{path}, message {begin['id'] or k + 1}"
+        yield 0, _page_event((forwarded if is_forwarded else own), own, (chat, who, begin["id"], where), zone)
+    yield len(data), NOTHING
+
+
+def _page_event(
+    body: str, head: str, names: tuple[str, str, str | None, str], zone: dt.tzinfo
+) -> NewEvent | Bad | LeftOut:
+    chat, who, number, where = names
+    said = _plain(body.partition(_TEXT)[2].partition("</div>")[0])
+    if not said:
+        return LeftOut.WORDLESS
+    date = _DATE.search(head)
+    at = _moment(date["date"], zone) if date is not None else None
+    if at is None:
+        return Bad(where, f"no time in {(date['date'] if date else '')[:40]!r}; expected DD.MM.YYYY HH:MM:SS")
+    return _event(chat, number, at, said, who)
+
+
+def _plain(markup: str) -> str:
+    """Return the words of what Telegram wrote: `<br>` ends a line, other tags only say how it looks."""
+    return html.unescape(re.sub(r"<[^<>]*>", "", re.sub(r"<br\s*/?>", "\n", markup.strip("\r\n ")))).strip()
+
+
+def _moment(text: str, zone: dt.tzinfo) -> dt.datetime | None:
+    found = _MOMENT.fullmatch(text.strip())
+    if found is None:
+        return None
+    day, month, year, hour, minute, second = map(int, found.groups()[:6])
+    named = f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
+    if "T" not in text:  # neither UTC nor GMT
+        return time_of(named, zone)
+    at = time_of(named + (found[7] or "+00:00"), zone)
+    return at.astimezone(dt.UTC) if at is not None else None  # as JSON has it
+
+
+# ── JSON ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+_MESSAGES = re.compile(r'(?<!\\)"messages"\s*:\s*\[')
+_CHAT_NAME = re.compile(r'(?<!\\)"name"\s*:\s*("(?:[^"\\]|\\.)*")')
+
+
+def _objects(path: Path, source: Source) -> Iterator[Item]:
+    """Yield every object in each list called `messages`, one at a time."""
+    decoder = json.JSONDecoder()
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        text, chat, is_inside, n_message = "", "", False, 0
+        while True:
+            chunk = file.read(1 << 16)
+            text += chunk
+            place = 0
+            while True:
+                if not is_inside:
+                    begins = _MESSAGES.search(text, place)
+                    head = text[place : begins.start() if begins else len(text)]
+                    for name in _CHAT_NAME.finditer(head):
+                        chat = str(json.loads(name[1]))
+                    if begins is None:
+                        place = max(place, len(text) - 2_000) if chunk else len(text)
+                        break
+                    place, is_inside = begins.end(), True
+                rest = re.compile(r"[\s,]*").match(text, place)
+                place = rest.end() if rest else place
+                if text[place : place + 1] == "]":
+                    place, is_inside = place + 1, False
+                    continue
+                try:
+                    message, place = decoder.raw_decode(text, place)
+                except ValueError:
+                    break  # the object continues in the next chunk
+                n_message += 1
+                where = f"{path}, message {n_message}"
+                yield 0, _object_event(message, chat, source, where)
+            text = text[place:]
+            if not chunk or len(text) > _MAX_JSON_CHARACTERS:
+                if text.strip(" \r\n]}") and is_inside:
+                    yield 0, Bad(f"{path}, after message {n_message}", "what follows is no JSON; it is left out")
+                break
+            yield len(chunk), NOTHING
+
+
+def _object_event(message: Any, chat: str, source: Source, where: str) -> NewEvent | Bad | LeftOut:
+    if not isinstance(message, dict):
+        return Bad(where, "no message")
+    if message.get("type") != "message":
+        return LeftOut.NOTICE
+    parts = message.get("text")
+    pieces = parts if isinstance(parts, list) else [parts]
+    text = "".join(str(p.get("text", "") if isinstance(p, dict) else p or "") for p in pieces).strip()
+    if not text:
+        return LeftOut.WORDLESS
+    at = time_of(message.get("date_unixtime") or message.get("date"), source.zone)
+    if at is None:
+        return Bad(where, f"no time in {str(message.get('date'))[:40]!r}")
+    return _event(chat, message.get("id"), at, text, str(message.get("from") or message.get("from_id") or ""))
+
+
+def _event(chat: str, number: object, at: dt.datetime, text: str, who: str) -> NewEvent:
+    """Return a message; its key is the same whichever form it came in."""
+    key = key_of("telegram", chat, number, at.isoformat(), text)
+    return NewEvent(key, text[:MAX_TEXT_CHARACTERS], "message", at, MESSAGE, who[:200], thread=f"chat {chat}"[:200])
+
+
+# ── Chat exports ──────────────────────────────────────────────────────────────────────────────────────────
+# Reads chats as events: WhatsApp's text in its date formats, chats as JSON lines; tells which reader a file needs.
+#
+# Telegram's exports are read by "Telegram export", Signal's own by "Signal export". Covered: messages of several
+# lines, the service's own notices (counted), the same words twice in one minute. Not covered: pictures and voice
+# messages.
+
+_INVISIBLE = re.compile("[\u200e\u200f\u202a-\u202e\ufeff]")
+CHAT_LINE = re.compile(
+    r"\[?(?P<a>\d{1,4})[./-](?P<b>\d{1,2})[./-](?P<c>\d{1,4}),? (?P<h>\d{1,2})[:.](?P<m>\d\d)(?:[:.](?P<s>\d\d))?"
+    r"(?: ?(?P<half>[AaPp])\.?\s?[Mm]\.?)?(?:\] | - |\]? [-–] )(?P<rest>.*)"
+)
+_SAYS = re.compile(r"(?P<who>[^:]{1,100}): (?P<text>.*)", re.S)
+
+
+def plain(line: str) -> str:
+    return _INVISIBLE.sub("", line).replace("\u202f", " ").replace("\u00a0", " ")
+
+
+def whatsapp(source: Source) -> Iterator[Item]:
+    for path in files_of(source.path, "notes"):
+        chat = _Chat(path, _order(path, source.is_month_first), source.zone)
+        said: re.Match[str] | None = None
+        more: list[str] = []
+        n_said_at = n_read = n_characters = 0
+        seen: dict[tuple[str, str], int] = {}
+        minute = ""
+        with path.open("rb") as file:
+            for n_line, raw in enumerate(iter(lambda file=file: file.readline(100_000), b""), 1):  # type: ignore[misc]
+                n_read += len(raw)
+                line = plain(raw.decode("utf-8-sig", errors="replace").rstrip("\r\n"))
+                found = CHAT_LINE.match(line)
+                if found is None:
+                    if said is None and line.strip():
+                        yield n_read, Bad(f"{path}, line {n_line}", f"no date and name before {line[:40]!r}")
+                        n_read = 0
+                    elif n_characters < MAX_TEXT_CHARACTERS:
+                        more.append(line)
+                        n_characters += len(line)
+                    continue
+                if said is not None:
+                    yield from chat.event(said, more, n_said_at, seen, n_read)
+                    n_read = 0
+                said, more, n_said_at, n_characters = found, [], n_line, len(line)
+                if (now := found.group(0)[:17]) != minute:
+                    seen, minute = {}, now
+            if said is not None:
+                yield from chat.event(said, more, n_said_at, seen, n_read)
+
+
+def _order(path: Path, is_month_first: bool) -> str:
+    """Detect the date order, `dmy`, `mdy` or `ymd`, from the first thousands of lines, else by the country."""
+    with path.open("rb") as file:
+        for _, raw in zip(range(5_000), iter(lambda: file.readline(100_000), b""), strict=False):
+            if found := CHAT_LINE.match(plain(raw.decode("utf-8-sig", errors="replace"))):
+                if len(found["a"]) == 4:
+                    return "ymd"
+                if int(found["a"]) > 12:
+                    return "dmy"
+                if int(found["b"]) > 12:
+                    return "mdy"
+    return "mdy" if is_month_first else "dmy"
+
+
+@dataclass(frozen=True, slots=True)
+class _Chat:
+    """An exported chat."""
+
+    path: Path
+    order: str
+    """The order of a date's parts: `dmy`, `mdy` or `ymd`."""
+    zone: dt.tzinfo
+
+    def event(
+        self, said: re.Match[str], more: list[str], n_line: int, seen: dict[tuple[str, str], int], n_bytes: int
+    ) -> Iterator[Item]:
+        """Yield the message that begins on a line and goes on with `more`; `seen`: how often each was said before."""
+        spoken = _SAYS.match(said["rest"])
+        if spoken is None:
+            yield n_bytes, LeftOut.NOTICE  # "Messages are end-to-end encrypted"
+            return
+        try:
+            at = self._at(said)
+        except ValueError as error:
+            yield n_bytes, Bad(f"{self.path}, line {n_line}", f"{said.group(0)[:30]!r}: {error}")
+            return
+        text = "\n".join([spoken["text"], *more]).strip()[:MAX_TEXT_CHARACTERS]
+        if text:
+            who = spoken["who"].strip()
+            n_same = seen[who, text] = seen.get((who, text), 0) + 1
+            key = key_of("whatsapp", self.path.stem, at.isoformat(), who, text, n_same)
+            yield n_bytes, NewEvent(key, text, "message", at, MESSAGE, who, thread=f"chat {self.path.stem}"[:200])
+
+    def _at(self, said: re.Match[str]) -> dt.datetime:
+        """Raises: ValueError: There is no such moment."""
+        numbers = dict(zip(self.order, (int(said[name]) for name in "abc"), strict=True))
+        hour = int(said["h"]) % 12 + 12 * (said["half"] in ("p", "P")) if said["half"] else int(said["h"])
+        year = numbers["y"] + 2000 if numbers["y"] < 100 else numbers["y"]
+        return dt.datetime(
+            *(year, numbers["m"], numbers["d"], hour, int(said["m"]), int(said["s"] or 0)), tzinfo=self.zone
+        )
+
+
+def json_lines(source: Source) -> Iterator[Item]:
+    """Yield the messages of chats as JSON lines: Signal's own export, or one message a line."""
+    for path in [source.path] if source.path.is_file() else sorted(source.path.rglob("*.jsonl")):
+        signal: SignalExport | None = None
+        with path.open("rb") as file:
+            for n_line, raw in enumerate(iter(lambda file=file: file.readline(MAX_RECORD_BYTES), b""), 1):  # type: ignore[misc]
+                if not raw.strip():
+                    continue
+                where = f"{path}, line {n_line}"
+                try:
+                    said = json.loads(raw)
+                except (ValueError, RecursionError) as error:
+                    yield len(raw), Bad(where, f"no JSON: {str(error)[:80]}")
+                    continue
+                if n_line == 1 and is_signal_head(said):
+                    signal = SignalExport()
+                elif not isinstance(said, dict):
+                    yield len(raw), Bad(where, "no JSON object")
+                else:
+                    yield len(raw), signal.take(said, where) if signal else _line_event(said, path, source, where)
+
+
+def _line_event(message: dict[str, Any], path: Path, source: Source, where: str) -> NewEvent | Bad | LeftOut:
+    text = _first(message, "body", "text", "message", "content")
+    if not text.strip():
+        return LeftOut.WORDLESS
+    given = next((message[k] for k in ("timestamp", "sent_at", "sentAt", "date", "time") if message.get(k)), None)
+    at = time_of(given, source.zone)
+    if at is None:
+        return Bad(where, f"no time; expected `timestamp` in seconds, milliseconds or ISO 8601, found {given!r:.40}")
+    who = _first(message, "sender", "from", "author", "source", "name")
+    thread = _first(message, "conversation", "conversationId", "chat", "group", "thread") or path.stem
+    identity = message.get("id") or message.get("uuid") or (at.isoformat(), who, text)
+    return NewEvent(
+        *(key_of("lines", thread, identity), text.strip()[:MAX_TEXT_CHARACTERS], "message", at, MESSAGE, who[:200]),
+        thread=f"chat {thread}"[:200],
+    )
+
+
+def _first(message: dict[str, Any], *names: str) -> str:
+    return next((value for name in names if isinstance(value := message.get(name), str) and value), "")
+
+
+def chat_kind(name: str, head: bytes) -> str:
+    """Return how a file's chats are read, `whatsapp`, `telegram` or `lines`; empty: it holds none.
+
+    Args:
+        head: The file's first bytes, some 20,000.
+    """
+    ending = name.rpartition(".")[2].lower()
+    if ending in ("jsonl", "ndjson"):
+        return "lines"
+    if ending in ("html", "htm"):
+        return "telegram" if is_telegram_page(head) and b'<div class="history">' in head else ""
+    if ending == "json" or head.lstrip()[:1] == b"{":
+        is_chat = b'"messages"' in head and b'"type"' in head
+        return "telegram" if is_chat or (b'"about"' in head and b"Telegram" in head) else ""
+    is_said = ending == "txt" and any(CHAT_LINE.match(plain(line)) for line in lines_of(head)[:5])
+    return "whatsapp" if is_said else ""
+
+
+CHAT_READERS: dict[str, Callable[[Source], Iterator[Item]]] = {
+    "whatsapp": whatsapp,
+    "telegram": telegram,
+    "lines": json_lines,
+}
+
+
+# ── Importers ─────────────────────────────────────────────────────────────────────────────────────────────
+# Imports mail, calendars, notes, chats and photos as events: streamed, so that a file may be larger than memory.
+#
+# Items imported before are recognised by their content and never added again. Every event carries its source: a mail,
+# an invitation, a chat are `message`, notes `file`, photos `sensor`; never the owner, since a name in a file can be
+# written by anyone and a line in a message can look like another message. So no import makes a fact by itself.
+#
+# Covered: mbox and Maildir and single `.eml`, iCalendar, folders of `.txt` and `.md`, WhatsApp's text in its date
+# formats, Telegram's exports (JSON and pages), Signal's own and other chats as JSON lines (`timestamp`, `sender`,
+# `body`), times and places in JPEG, PNG, WebP and TIFF. What cannot be read is counted and named with file and line;
+# the rest is read. Not covered: attachments, repeated occurrences of a calendar's series (each series is one event),
+# voice messages, HEIC.
 
 BATCH = 500
 MAX_BAD_SHOWN = 20

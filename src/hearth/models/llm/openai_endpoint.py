@@ -1,9 +1,4 @@
-"""Use a language model behind any OpenAI-compatible `/chat/completions`, local or remote, through a given transport.
-
-Covered: one deadline for a whole answer with its retries, a bound on its size, back-off that honours Retry-After,
-servers that do not know JSON schemas; the API key appears in no message. Not covered: which hosts may be reached (the
-transport decides), what the text means, a server that sends its header byte by byte.
-"""
+"""A language model at an endpoint that speaks OpenAI's protocol, and the choice of one by `hearth.toml`."""
 
 from __future__ import annotations
 
@@ -14,12 +9,22 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import httpx
 from pydantic import BaseModel, Field, ValidationError
 
+from hearth import config
+from hearth.config import LanguageModelSettings
 from hearth.errors import ConfigError, HearthError, PlannerError
-from hearth.protocols import Egress
+from hearth.protocols import Egress, LanguageModel
+
+# ── OpenAI endpoint ───────────────────────────────────────────────────────────────────────────────────────
+# Use a language model behind any OpenAI-compatible `/chat/completions`, local or remote, through a given transport.
+#
+# Covered: one deadline for a whole answer with its retries, a bound on its size, back-off that honours Retry-After,
+# servers that do not know JSON schemas; the API key appears in no message. Not covered: which hosts may be reached
+# (the transport decides), what the text means, a server that sends its header byte by byte.
 
 MAX_REPLY_BYTES = 4_000_000
 BACK_OFF_S = 0.5
@@ -388,3 +393,58 @@ def _retry_after_s(header: str) -> float:
     if at.tzinfo is None:
         at = at.replace(tzinfo=dt.UTC)
     return max(0.0, (at - dt.datetime.now(dt.UTC)).total_seconds())
+
+
+# ── From settings ─────────────────────────────────────────────────────────────────────────────────────────
+# Open the language model that `hearth.toml` names: at an endpoint, or on this machine. Nothing is asked of it yet.
+
+ADAPTERS = "learned/adapters"
+"""Folder in which a home keeps the adapters made by `hearth adapters`."""
+
+
+def open_language_model(
+    chosen: LanguageModelSettings,
+    home: Path,
+    egress: Egress,
+    environ: Mapping[str, str],
+    *,
+    where: str = "[models.language]",
+    reason: str = "language model",
+) -> LanguageModel:
+    """Open the model that `chosen` names.
+
+    Args:
+        where: The table of `hearth.toml` that names it, for messages.
+        reason: Reason noted in the egress ledger, for a model at an endpoint.
+    Raises:
+        ConfigError: No such model, or an address, key or file that cannot be used. MissingExtraError.
+    """
+    if chosen.kind == "huggingface":
+        return _local(chosen, home)
+    if chosen.kind == "llamacpp":
+        from hearth.models.llm.local_models import LlamaCppModel  # as for transformers
+
+        return LlamaCppModel.open(home / Path(chosen.path).expanduser(), timeout_s=chosen.timeout_s)
+
+    key = ""
+    if chosen.api_key_env:
+        key = config.secret("api_key_env", chosen.api_key_env, where, environ)
+    elif chosen.api_key_file:
+        key = config.secret("api_key_file", chosen.api_key_file, where, environ)
+    transport = egress.transport(reason)
+    endpoint = Endpoint(chosen.base_url, chosen.model, key, where)
+    return RemoteModel(endpoint, transport, Patience(chosen.timeout_s), egress)
+
+
+def _local(chosen: LanguageModelSettings, home: Path) -> LanguageModel:
+    from hearth.models.llm.local_models import HuggingFaceModel, current_adapter  # only those who name one wait for it
+
+    folder = home / Path(chosen.path).expanduser()
+    adapter = None
+    if chosen.adapter == "current":
+        adapter = current_adapter(home / ADAPTERS)
+    elif chosen.adapter:
+        adapter = home / Path(chosen.adapter).expanduser()
+    return HuggingFaceModel.open(
+        folder if folder.is_dir() else chosen.path, adapter=adapter, timeout_s=chosen.timeout_s
+    )

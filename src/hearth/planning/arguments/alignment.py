@@ -1,25 +1,34 @@
-"""Aligns a demonstration: finds, for each argument of its plan, where in the request it was said.
-
-A lesson keeps the form of the request (words, with each typed value replaced by its kind) and, per step, the source of
-every argument: words said, a slot's value, a constant, or an earlier result. Values themselves are forgotten, so that a
-lesson can be bound to a new request without anything of the old one leaking in. Lessons are plain data and round-trip
-through JSON.
-"""
+"""Which words of a request explain which argument of its plan, in shipped demonstrations too."""
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import functools
+import gzip
+import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from typing import Any, TypeAlias
 
+from hearth.formats.plans import plan_to_json
 from hearth.formats.tool_signature import parse_duration
 from hearth.language.reading import Utterance
-from hearth.language.text.thesaurus import KNOWN_WORDS
-from hearth.language.text.tokens import Clause, Slot, listed
+from hearth.language.thesaurus import KNOWN_WORDS
+from hearth.language.tokens import Clause, Slot, listed
 from hearth.types import Argument, Context, Demonstration, Entity, Plain, Plan, Ref
+
+# ── Alignment ─────────────────────────────────────────────────────────────────────────────────────────────
+# Aligns a demonstration: finds, for each argument of its plan, where in the request it was said.
+#
+# A lesson keeps the form of the request (words, with each typed value replaced by its kind) and, per step, the source
+# of every argument: words said, a slot's value, a constant, or an earlier result. Values themselves are forgotten, so
+# that a lesson can be bound to a new request without anything of the old one leaking in. Lessons are plain data and
+# round-trip through JSON.
 
 LESSON_VERSION = 8
 """Version stored beside each lesson; raised when the form of a lesson changes, so that old ones are aligned anew."""
@@ -667,3 +676,52 @@ def _source_from_json(data: Sequence[Any]) -> Source:
     if kind == "result":
         return Result(rest[0], tuple(rest[1]), rest[2])
     return Several(tuple(_source_from_json(item) for item in rest))
+
+
+# ── Shipped lessons ───────────────────────────────────────────────────────────────────────────────────────
+# Lessons of the demonstrations that ship, explained once (`training.shipped_vectors_make`), so that no home has to.
+#
+# A new home learns some seven thousand demonstrations: to explain them takes most of the time, to find them here a
+# tenth. Known by a hash of the whole demonstration: one that differs in anything is explained as ever, and so are all
+# where the file is damaged or missing.
+
+LESSONS_FILE = "shipped_lessons.jsonl.gz"
+
+
+def lessons_of(demonstration: Demonstration) -> tuple[Lesson, ...]:
+    """Return a demonstration's lessons, as `explain` does."""
+    line = _lines().get(_key(demonstration)) if demonstration.source == "shipped" else None
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        return tuple(lesson_from_json(demonstration.id, one) for one in json.loads(line or ""))
+    return explain(demonstration)
+
+
+def release_lessons() -> None:
+    """Give back the memory of the file (5 MB): a home learns from it once."""
+    _lines.cache_clear()
+
+
+def packed_lessons(demonstrations: Iterable[Demonstration]) -> bytes:
+    """Return the file: the version of lessons, then a line each of key and lessons."""
+    lines = [str(LESSON_VERSION)]
+    for one in demonstrations:
+        lessons = json.dumps([lesson_to_json(lesson) for lesson in explain(one)], separators=(",", ":"))
+        lines.append(f"{_key(one)} {lessons}")
+    return gzip.compress("\n".join(lines).encode(), mtime=0)
+
+
+@functools.cache
+def _lines() -> dict[str, str]:
+    """Return the lessons of each key as they stand in the file; none of another version."""
+    try:
+        version, *lines = gzip.decompress((files("hearth.data") / LESSONS_FILE).read_bytes()).decode().split("\n")
+    except (OSError, EOFError, ValueError, zlib.error):
+        return {}
+    pairs = (line.partition(" ") for line in lines)
+    return {key: lessons for key, _, lessons in pairs} if version == str(LESSON_VERSION) else {}
+
+
+def _key(demonstration: Demonstration) -> str:
+    plan = json.dumps(plan_to_json(demonstration.plan), sort_keys=True)
+    told = f"{demonstration.id}\n{demonstration.now}\n{demonstration.request}\n{plan}"
+    return hashlib.blake2b(told.encode("utf-8", "replace"), digest_size=8).hexdigest()

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from hearth.formats.plan_validation import canonical
-from hearth.language.acts.deeds_said import DOWN, UP, direction
-from hearth.language.text.tokens import listed
+from hearth.formats.plans import canonical
+from hearth.language.reading import DOWN, UP, direction
+from hearth.language.tokens import listed
 from hearth.language.values.slots import Slot
 from hearth.planning.arguments.alignment import (
     FUNCTION_WORDS,
@@ -33,27 +33,25 @@ from hearth.planning.arguments.alignment import (
     said_text,
     split_items,
 )
-from hearth.planning.arguments.context_counts import (
+from hearth.planning.arguments.span_boundaries import (
     CONSTANT,
+    JOINTS,
     SAID,
+    HeardWords,
     Manner,
     Manners,
-    content_odds,
-    kind_odds,
-    left_odds,
-    signs_of,
-    telling_constant,
-)
-from hearth.planning.arguments.span_boundaries import (
-    JOINTS,
-    HeardWords,
     Reading,
     ReadSpans,
     SpanScorer,
     Stretch,
     Wanted,
     best_stretches,
+    content_odds,
+    kind_odds,
+    left_odds,
     looks_like_a_value,
+    signs_of,
+    telling_constant,
     wanted,
 )
 from hearth.types import Argument, Parameter, Plain, Ref, Step, ToolSpec

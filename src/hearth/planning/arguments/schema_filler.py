@@ -1,14 +1,9 @@
-"""Fills arguments of plan steps for unseen tools: takes words of the request in the form that their types ask for.
-
-Values come only from the request (words of it, or what typed finders read there), a parameter's own options, and the
-results of earlier steps; each fits its parameter's type, and what cannot be found is reported as missing, never
-guessed. With the trained reader the choice is learned; without it (its file or the encoder's package is missing) typed
-finders alone fill what they can. Not covered: values that must be computed, lists given in several places, records.
-"""
+"""Fills the parameters of tools that were never shown, by a trained reader that is asked for each."""
 
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import math
 import re
 from collections import Counter
@@ -18,26 +13,435 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hearth.errors import ConfigError, MissingExtraError
-from hearth.formats.plan_validation import canonical, fits
-from hearth.models.encoder.lora_encoder import Array
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.models.span_extractor import ABSENT, GIVEN, NO, OPTION, SPAN, TURN, YES, Answer, Reading, SpanReader
-from hearth.planning.arguments.joint_decoding import Choice, Chosen, Evidence, choose, choose_each, n_calls
-from hearth.planning.arguments.number_readings import NUMBERS
-from hearth.planning.arguments.slot_questions import (
-    Field,
-    Likeness,
-    choices_of,
-    fields_of,
-    form,
-    is_yes_or_no,
-    match_text,
-    words,
+from hearth.formats.plans import canonical, fits
+from hearth.models.lora_encoder import Array
+from hearth.models.sentence_encoder import MiniLMEncoder
+from hearth.models.span_extractor import (
+    ABSENT,
+    GIVEN,
+    N_SIGNS,
+    NO,
+    OPTION,
+    SPAN,
+    TURN,
+    YES,
+    Answer,
+    Form,
+    Question,
+    Reading,
+    SpanReader,
 )
-from hearth.planning.arguments.value_extraction import Saying
+from hearth.planning.arguments.value_extraction import NUMBERS, Saying
+from hearth.protocols import Encoder
 from hearth.types import TYPE_NAMES, Argument, Context, Demonstration, Parameter, Ref, ToolSpec
+
+# ── Slot questions ────────────────────────────────────────────────────────────────────────────────────────
+# Phrases tools as questions to a text: parameters, options and fields of earlier results in the form the reader sees.
+#
+# Training and planning build their forms here, so that the reader always sees what it was trained on.
+
+_MOST_FIELDS = 10
+"""Number of fields of earlier results shown beside one call: the most similar."""
+_MOST_STEPS = 12
+_MOST_FIELDS_READ = 200
+_TYPE_WORDS = {
+    "text": "",
+    "any": "",
+    "integer": "number",
+    "boolean": "yes or no",
+    "datetime": "date and time",
+}
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_QUOTED_VALUE = re.compile(r"(?<!\w)(?:'([^'\n]{1,30})'|\"([^\"\n]{1,30})\"|`([^`\n]{1,30})`)(?!\w)")
+_NUMBER_MEANT = re.compile(
+    r"(?<![\w'.])(\d{1,4})(?= (?:for|is|represents|means|corresponds to|refers to) | ?[=:(] ?[a-z])", re.I
+)
+_IS_MEANT = re.compile(
+    r"['\"`]?\s*(?:[=:(-]|(?:is|are|for|to|as|gives?|represents|means|meaning|corresponds to|refers to|provides|"
+    r"indicates|stands for)\b)\s*(?:an? |the )?([^'\"`.;,()]{2,60})",
+    re.IGNORECASE,
+)
+"""What stands behind a value in a description and says what it means: `'2' for ironing`, `1 = Monday`."""
+_FORM_LETTERS = re.compile(r"[{}<>\[\]]|\b[YMDHhms]{2,4}\b|^n(?:ull|one)$", re.IGNORECASE)
+_OF_FORM = re.compile(r"\bformat(?:ted)?(?: of| as| like| is|:)? ?\(?$", re.IGNORECASE)
+_MOST_CHOICES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of an earlier step's result, or (no name) the result itself."""
+
+    step: int
+    name: str
+    type: str
+    tool: str
+    description: str = ""
+
+    @property
+    def text(self) -> str:
+        rest = f": {self.description}" if self.description else ""
+        return f"step {self.step + 1} {words(self.tool)} gives {words(self.name) or 'its result'}{rest}"
+
+
+def words(name: str) -> str:
+    """Return an identifier as words: `Hotels_1.checkInDate` is `hotels check in date`."""
+    apart = re.sub(r"[\W_]+", " ", _CAMEL.sub(" ", name)).lower()
+    return " ".join(word for word in apart.split() if not word.isdigit())
+
+
+def is_yes_or_no(parameter: Parameter) -> bool:
+    """Return whether a parameter is boolean, by its type or by its two options."""
+    if parameter.enum:
+        return {option.lower() for option in parameter.enum} == {"true", "false"}
+    return canonical(parameter.type) == "boolean"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A value that a parameter's options or description name."""
+
+    value: str
+    text: str
+    """The value as words, with what the description says it means."""
+
+
+@functools.lru_cache(maxsize=4096)
+def choices(kind: str, enum: tuple[str, ...], description: str) -> tuple[Option, ...]:
+    """Return the values a parameter may have by its options, else those that its description quotes or numbers.
+
+    A single quoted value is an example or a default, and forms (`YYYY-MM-DD`) are no values. What a description quotes
+    need not be all that is allowed.
+    """
+    quoted = [m for m in _QUOTED_VALUE.finditer(description) if _OF_FORM.search(description, 0, m.start()) is None]
+    named = {m[1] or m[2] or m[3]: m.end() for m in reversed(quoted)}
+    if enum:
+        meant = [Option(one, _with_meaning(one, description, named)) for one in enum]
+        return tuple(meant[:_MOST_CHOICES])
+    if canonical(kind) in ("integer", "number"):
+        named = {one: at for one, at in named.items() if one.isdecimal()}
+        named = {m[1]: m.end() for m in reversed(list(_NUMBER_MEANT.finditer(description)))} | named
+        found = [Option(one, _with_meaning(one, description, named)) for one in reversed(named)]
+        found = [one for one in found if one.text != one.value]
+    elif canonical(kind) == "text":
+        able = [one for one in reversed(named) if "," not in one and _FORM_LETTERS.search(one) is None]
+        found = [Option(one, _with_meaning(one, description, named)) for one in able]
+    else:
+        return ()
+    return tuple(found[:_MOST_CHOICES]) if len(found) > 1 else ()
+
+
+def _with_meaning(value: str, description: str, named: Mapping[str, int]) -> str:
+    said = value.replace("_", " ")
+    meant = _IS_MEANT.match(description, named[value]) if value in named else None
+    if meant is None:
+        return said
+    return f"{said} {re.split(r' (?:and|or)$| (?:and|or) (?=[0-9])', meant[1].strip())[0]}"
+
+
+def choices_of(parameter: Parameter) -> tuple[Option, ...]:
+    """Return the values that a parameter's options or description name; none of a yes or no."""
+    if is_yes_or_no(parameter):
+        return ()
+    return choices(parameter.type, parameter.enum, parameter.description)
+
+
+def question(parameter: Parameter, *, is_named: bool = True, is_described: bool = True) -> Question:
+    kind = canonical(parameter.type)
+    hint = "yes or no" if is_yes_or_no(parameter) else _TYPE_WORDS.get(kind, kind)
+    if kind.startswith("list["):
+        hint = "list"
+    elif kind not in TYPE_NAMES:
+        hint = words(kind)
+    parts = [
+        "required" if parameter.is_required else "optional",
+        words(parameter.name) if is_named or not parameter.description else "",
+        f"({hint})" if hint else "",
+        parameter.description if is_described or not is_named else "",
+    ]
+    options = choices_of(parameter) if is_described else choices_of(replace(parameter, description=""))
+    return Question(" ".join(part for part in parts if part), tuple(choice.text for choice in options))
+
+
+def tool_text(spec: ToolSpec) -> str:
+    return f"{words(spec.name)}: {spec.description}"
+
+
+def form(spec: ToolSpec, fields: Sequence[Field] = ()) -> Form:
+    """Return the questions of one call."""
+    questions = tuple(question(parameter) for parameter in spec.parameters)
+    return Form(tool_text(spec), questions, tuple(f.text for f in fields))
+
+
+def match_text(spec: ToolSpec) -> str:
+    """Return a tool as a text that requests are compared with."""
+    asked = ", ".join(words(parameter.name) for parameter in spec.parameters)
+    return f"{tool_text(spec)}. {asked}" if asked else tool_text(spec)
+
+
+def fields_of(steps: Sequence[ToolSpec], place: int) -> list[Field]:
+    """Return the fields that the steps before `place` give; the nearest steps when there are very many."""
+    found: list[Field] = []
+    for k in range(max(0, place - _MOST_STEPS), place):
+        spec = steps[k]
+        if not spec.fields:
+            found.append(Field(k, "", spec.returns, spec.name, spec.description))
+        for name, kind in spec.fields.items():
+            found.append(Field(k, name, kind, spec.name, spec.field_texts.get(name, "")))
+    return found[-_MOST_FIELDS_READ:]
+
+
+class Likeness:
+    """Similarity of parameters and fields, by a sentence encoder; texts of tools are embedded once."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._kept: dict[str, NDArray[np.float32]] = {}
+
+    def fields(self, spec: ToolSpec, fields: Sequence[Field]) -> tuple[list[Field], NDArray[np.float32]]:
+        """Return the fields to show beside a call, likeliest first, and their similarity features to its parameters.
+
+        Returns:
+            Signs of shape [n_parameters, n_fields, N_SIGNS]: likeness of name and description, of names, of the
+            parameter with tool and field; whether names are the same, whether descriptions are, whether types fit,
+            whether the field is of the step just before.
+        """
+        if not fields or not spec.parameters:
+            return [], np.zeros((len(spec.parameters), 0, N_SIGNS), np.float32)
+        full = [f"{words(p.name)}: {p.description}" for p in spec.parameters]
+        named = [words(p.name) for p in spec.parameters]
+        of_full = [f"{words(f.name or f.tool)}: {f.description}" for f in fields]
+        of_named = [words(f.name or f.tool) for f in fields]
+        of_tool = [f"{words(f.tool)} {words(f.name)}" for f in fields]
+        self._keep({*full, *named, *of_full, *of_named, *of_tool})
+        signs = np.zeros((len(full), len(fields), N_SIGNS), np.float32)
+        signs[:, :, 0] = self._rows(full) @ self._rows(of_full).T
+        signs[:, :, 1] = self._rows(named) @ self._rows(of_named).T
+        signs[:, :, 2] = self._rows(named) @ self._rows(of_tool).T
+        last = max(f.step for f in fields)
+        for i, parameter in enumerate(spec.parameters):
+            for j, one in enumerate(fields):
+                signs[i, j, 3] = one.name != "" and of_named[j] == named[i]
+                signs[i, j, 4] = one.description != "" and one.description.lower() == parameter.description.lower()
+                signs[i, j, 5] = fits(one.type, parameter.type)
+                signs[i, j, 6] = one.step == last
+        best = signs[:, :, :6].sum(axis=2)
+        shown = np.argsort(-best.max(axis=0), kind="stable")[:_MOST_FIELDS].tolist()
+        return [fields[j] for j in shown], signs[:, shown]
+
+    def of_texts(self, text: str, others: Sequence[str]) -> list[float]:
+        """Return the likeness of a text, which is not kept, to others, which are."""
+        self._keep(set(others))
+        return [float(one) for one in self._rows(others) @ self._encoder.encode([text])[0]] if others else []
+
+    def _keep(self, texts: set[str]) -> None:
+        new = sorted(texts - self._kept.keys())
+        if len(self._kept) + len(new) > 50_000:
+            self._kept.clear()
+            new = sorted(texts)
+        if new:
+            self._kept.update(zip(new, self._encoder.encode(new)))
+
+    def _rows(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.stack([self._kept[text] for text in texts])
+
+
+# ── Joint decoding ────────────────────────────────────────────────────────────────────────────────────────
+# Chooses the arguments of a call together, or of several calls of one tool, from what each might be.
+#
+# Of two parameters that point at the same words, the less sure one takes its next likeliest; an optional one that
+# only repeats another's words stays unsaid. Several calls of one tool share what is said once and take turns with
+# what is said several times. Not covered: calls whose values are worked out from each other.
+
+_SHARED_PRICE = 4.0
+"""Log-probability by which words that no other parameter of the call has may be less likely."""
+_ORDER_GAIN = 0.3
+"""Log-probability of two values that stand in the order of their parameters, against the other order."""
+_N_BEAM = 48
+_LEAST_FURTHER = math.log(0.5)
+"""Least log-probability, against the likeliest value, of a value that shows a further call."""
+_LEAST_IN_TURN = math.log(0.0025)
+"""The same where the number of calls is known."""
+_MOST_CALLS = 12
+_SURE_MISSING = math.log(0.97 / 0.03)
+"""Log-odds of "not said" from which on a required parameter is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A value that a parameter may have."""
+
+    value: Argument
+    score: float
+    """Log-probability against the likeliest of its kind, plus that of the kind."""
+    confidence: float
+    place: tuple[int, int] | None = None
+    """Characters that say it; None of what stands nowhere."""
+    is_number: bool = False
+    is_piece: bool = False
+    """One of several things named together, where the likeliest value is all of them."""
+
+    def overlaps(self, other: Choice) -> bool:
+        """Return whether two values are read from the same words. A number may stand in a longer text."""
+        if self.place is None or other.place is None or self.is_number != other.is_number:
+            return False
+        return self.place[0] < other.place[1] and other.place[0] < self.place[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the text says of one parameter."""
+
+    parameter: Parameter
+    choices: tuple[Choice, ...]
+    """Likeliest first."""
+    unsaid: float
+    """Log-probability that it is not said."""
+
+
+Chosen = dict[str, Choice | None]
+
+
+def choose(evidence: Sequence[Evidence]) -> Chosen:
+    """Return the likeliest values of one call, None of what is unsaid."""
+    order = sorted(evidence, key=lambda e: -e.choices[0].confidence if e.choices else 0.0)
+    place = {one.parameter.name: k for k, one in enumerate(evidence)}
+    beam: list[tuple[float, tuple[Choice | None, ...]]] = [(0.0, ())]
+    for one in order:
+        longer = []
+        for score, taken in beam:
+            for choice in (*one.choices, None):
+                longer.append(
+                    (score + _worth(one, choice, taken) + _order(one, choice, order, taken, place), (*taken, choice))
+                )
+        longer.sort(key=lambda pair: -pair[0])
+        beam = longer[:_N_BEAM]
+    return {one.parameter.name: choice for one, choice in zip(order, beam[0][1])}
+
+
+def _worth(evidence: Evidence, choice: Choice | None, taken: Sequence[Choice | None]) -> float:
+    if choice is None:
+        is_required = evidence.parameter.is_required
+        return evidence.unsaid - (_SURE_MISSING if is_required else 0.0) if evidence.choices else 0.0
+    n_shared = sum(other is not None and choice.overlaps(other) for other in taken)
+    return choice.score - _SHARED_PRICE * n_shared
+
+
+def _order(
+    evidence: Evidence,
+    choice: Choice | None,
+    order: Sequence[Evidence],
+    taken: Sequence[Choice | None],
+    place: Mapping[str, int],
+) -> float:
+    """Return what a value gains by standing as its parameter does before or after the others."""
+    if choice is None or choice.place is None:
+        return 0.0
+    gain = 0.0
+    for other, value in zip(order, taken):
+        if value is None or value.place is None or value.is_number != choice.is_number or choice.overlaps(value):
+            continue
+        is_before = place[evidence.parameter.name] < place[other.parameter.name]
+        gain += _ORDER_GAIN if is_before == (choice.place < value.place) else -_ORDER_GAIN
+    return gain
+
+
+def n_calls(evidence: Sequence[Evidence]) -> int:
+    """Return how many calls of the tool the text asks for: as many as its values come in turns, at least one."""
+    telling = [one for one in evidence if one.parameter.is_required]
+    turns = _turns(telling, choose(evidence)).values()
+    # What is a list names several things in one call.
+    return min(_MOST_CALLS, _n_of([len(values) for values in turns if not isinstance(values[0].value, list)]))
+
+
+def _n_of(turns: Sequence[int]) -> int:
+    several = sorted({n for n in turns if n > 1})
+    if len(several) == 2 and turns.count(several[0]) == turns.count(several[1]) == 1:
+        return several[0] * several[1]  # each of these with each of those
+    return several[-1] if several else 1
+
+
+def choose_each(evidence: Sequence[Evidence], n: int) -> list[Chosen]:
+    """Return the values of `n` calls, in the order of the text."""
+    first = choose(evidence)
+    if n <= 1:
+        return [first]
+    turns = _turns(evidence, first, n)
+    crossed = sorted((name for name, values in turns.items() if 1 < len(values) < n), key=lambda name: len(turns[name]))
+    is_crossed = len(crossed) == 2 and len(turns[crossed[0]]) * len(turns[crossed[1]]) == n
+    anchors = next((values for values in turns.values() if len(values) == n), ())
+    calls: list[Chosen] = []
+    for k in range(n):
+        call = dict(first)
+        for name, values in turns.items():
+            if is_crossed and name in crossed:
+                outer = max(crossed, key=lambda c: turns[c][0].place or (0, 0))
+                inner = len(turns[outer])
+                call[name] = values[k % inner] if name == outer else values[k // inner]
+            else:
+                call[name] = _in_turn(values, k, n, anchors)
+        calls.append(call)
+    return calls
+
+
+def _in_turn(values: Sequence[Choice], k: int, n: int, anchors: Sequence[Choice]) -> Choice:
+    """Return the value of call `k`: its own, or the last said before the call's; or before the next call's, where such
+    values follow what they belong to."""
+    if len(values) == n:
+        return values[k]
+    if not anchors:
+        return values[min(k, len(values) - 1)]
+    places = [one.place or (0, 0) for one in anchors]
+    is_leading = (values[0].place or (0, 0)) < places[0]
+    if is_leading:
+        before = [v for v in values if (v.place or (0, 0)) <= places[k]]
+    else:
+        before = [v for v in values if k + 1 == n or (v.place or (0, 0)) < places[k + 1]]
+    return before[-1] if before else values[0]
+
+
+def _free_pieces(one: Evidence, first: Choice, taken: Mapping[str, Sequence[Choice]]) -> list[Choice]:
+    """Return the pieces of a list that its parameter may take in turn: those that no other parameter uses."""
+    pieces = [choice for choice in one.choices if choice.is_piece]
+    if not pieces or not (first.is_piece or first.overlaps(pieces[0])):
+        return []
+    others = [value for name, values in taken.items() if name != one.parameter.name for value in values]
+    return [piece for piece in pieces if not any(piece.overlaps(other) for other in others)]
+
+
+def _turns(evidence: Sequence[Evidence], first: Mapping[str, Choice | None], most: int = 0) -> dict[str, list[Choice]]:
+    """Return the values that each parameter takes in turn, in the order of the text.
+
+    Args:
+        most: Number of calls, where it is known: weaker values then count as well, up to so many.
+    """
+    taken = {name: [choice] for name, choice in first.items() if choice is not None}
+    for one in sorted(evidence, key=lambda e: -e.choices[0].confidence if e.choices else 0.0):
+        mine = taken.get(one.parameter.name)
+        if not mine or mine[0].place is None:
+            continue
+        if len(pieces := _free_pieces(one, mine[0], taken)) > 1:
+            taken[one.parameter.name] = pieces
+            continue
+        least = mine[0].score + (_LEAST_IN_TURN if most else _LEAST_FURTHER)
+        for choice in one.choices:
+            if choice.place is None or choice.score < least or (most and len(mine) >= most):
+                continue
+            if not any(choice.overlaps(other) for values in taken.values() for other in values):
+                mine.append(choice)
+    return {name: sorted(values, key=lambda v: v.place or (0, 0)) for name, values in taken.items() if len(values) > 1}
+
+
+# ── Schema filler ─────────────────────────────────────────────────────────────────────────────────────────
+# Fills arguments of plan steps for unseen tools: takes words of the request in the form that their types ask for.
+#
+# Values come only from the request (words of it, or what typed finders read there), a parameter's own options, and
+# the results of earlier steps; each fits its parameter's type, and what cannot be found is reported as missing, never
+# guessed. With the trained reader the choice is learned; without it (its file or the encoder's package is missing)
+# typed finders alone fill what they can. Not covered: values that must be computed, lists given in several places,
+# records.
 
 ADAPTER_FILE = Path(__file__).parents[2] / "data" / "call_reader.npz"
 _VISIBLE_CHARACTERS = 8000

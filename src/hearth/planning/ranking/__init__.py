@@ -1,8 +1,8 @@
 """Ranking: the student, solved rather than trained, that ranks tool sequences for a request.
 
 In: demonstrations, then a request. Out: candidates with probabilities, and how sure they are.
-Here: `ranker` (learn, forget, rank), `features`, `examples` (what it was taught), `neighbours`, `candidates`,
-`evidence_features`, `unseen_tools`, `leave_out` (held-out evidence), `logistic` (weights), `ranker_file` (on disk),
-`ranker_options`; rooms `heads` (which tool is meant, by what people said), `calibration` and `statistics`.
+Here: `ranker` (learn, forget, rank; on disk), `features` (with what it was taught, its neighbours, candidates and their
+evidence), `weight_fitting` (weights by held-out evidence, the choice of least risk, tools not seen),
+`sufficient_statistics` (exact sums that add and subtract, as objects, bytes, one row, or a prior's file).
 Not here: arguments (`planning.arguments`), versions and gate (`learning.versions`).
 """

@@ -1,56 +1,303 @@
-"""Learns from demonstrations exactly and ranks plans: solved heads and remembered neighbours, weighed together.
-
-Learning is order-free and reversible: the heads are solved from sums of whole numbers (`models.ridge`), the neighbours
-are the demonstrations themselves, and the few weights that combine the two are fitted from what is remembered now. So
-a student taught in any order, or having forgotten something, plans as one taught the same things at once. A trained
-model (`protocols.Proposer`) may be adopted: its proposals are weighed beside the rest, as far as they proved right.
-Tools unlike anything taught are scored by their text alone. Covered: which tools, in what order, linked how, how sure.
-Not covered: arguments (`language.values.slots` and `planning.arguments.binding` fill them), and requests that no tool
-serves.
-"""
+"""The student, solved rather than trained, that ranks tool sequences for a request; its options and its file."""
 
 from __future__ import annotations
 
 import copy
+import io
+import json
+import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.errors import StatisticsError
-from hearth.models.random_features import UNIT
-from hearth.models.ridge import Heads
-from hearth.planning.ranking import ranker_file
-from hearth.planning.ranking.calibration.min_risk import as_taught, least_risk, overlap, sureness_signs
-from hearth.planning.ranking.calibration.weight_fitting import (
+from hearth.atomic_files import replacing
+from hearth.errors import StatisticsError, StoreCorruptError, StoreError, StoreVersionError, ToolError
+from hearth.models.ridge import UNIT, Heads, packed, unpacked
+from hearth.planning.ranking.features import (
+    Counts,
+    Evidence,
+    FloatRows,
+    Grounds,
+    Neighbourhood,
+    Reader,
+    Reading,
+    ReadingOptions,
+    Sequence_,
+    Taught,
+    asked_by_acts,
+    candidates,
+    features,
+    possible,
+    rows_of,
+    step_texts,
+    taught_of,
+)
+from hearth.planning.ranking.sufficient_statistics import PairLink, Statistics, pair_links, summed
+from hearth.planning.ranking.weight_fitting import (
     LEAST_TAUGHT,
     N_CHOSEN,
     UNTAUGHT,
+    Case,
     Joining,
     Lessons,
     Outcome,
+    ToolTexts,
+    View,
+    ViewOptions,
+    Weigher,
+    as_taught,
+    chance,
     fit,
     joining_of,
+    least_risk,
     one_by_one,
+    overlap,
+    sureness_signs,
+    tool_name,
+    tool_text,
 )
-from hearth.planning.ranking.candidates import Counts, Evidence, Grounds, Sequence_, candidates, possible
-from hearth.planning.ranking.evidence_features import features
-from hearth.planning.ranking.examples import Taught, asked_by_acts, rows_of, step_texts, taught_of
-from hearth.planning.ranking.features import FloatRows, Reader, Reading
-from hearth.planning.ranking.leave_out import Case, View, ViewOptions
-from hearth.planning.ranking.logistic import chance
-from hearth.planning.ranking.neighbours import Neighbourhood
-from hearth.planning.ranking.ranker_options import StudentOptions
-from hearth.planning.ranking.statistics.sufficient_statistics import PairLink, Statistics, pair_links, summed
-from hearth.planning.ranking.unseen_tools import ToolTexts, tool_name, tool_text
 from hearth.protocols import Encoder, Proposal, Proposer
+from hearth.storage.database import opened_bytes, sealed_bytes
 from hearth.types import Demonstration, ToolSpec
+
+# ── Ranker options ────────────────────────────────────────────────────────────────────────────────────────
+# Defines the options of the ranker: its features, its ridge penalties, how it weighs evidence; and those by device.
+#
+# `[learning] profile` in hearth.toml chooses a device profile. The features of a smaller profile are an exact image
+# of a larger one's (`ReadingOptions`), so sums made on any device serve every smaller one, to the last bit; a prior
+# for small devices uses what all devices learned.
+
+
+@dataclass(frozen=True, slots=True)
+class StudentOptions:
+    reading: ReadingOptions = field(default_factory=ReadingOptions)
+    ridge: float = 0.1
+    n_free: int = 15
+    """Number of new combinations proposed beside known ones."""
+    use_heads: bool = True
+    use_neighbours: bool = True
+    n_fit: int = 800
+    """Number of demonstrations from which the combining weights are fitted."""
+    text_trust: float = 3.0
+    """Number of uses of a tool that count as much as what its text suggests."""
+    hides_tools: bool = True
+    """True to fit on tools hidden for the purpose, too: better with new tools, and takes several times as long."""
+    weight_bits: int = 7
+    """Significant bits of the heads' weights; fewer make the student's file smaller."""
+
+
+ProfileName = Literal["small", "medium", "large"]
+
+PROFILES: Mapping[ProfileName, StudentOptions] = MappingProxyType(
+    {
+        "small": StudentOptions(reading=ReadingOptions(128, 256), n_fit=200, hides_tools=False, weight_bits=5),
+        "medium": StudentOptions(reading=ReadingOptions(256, 1024), n_fit=400, hides_tools=False, weight_bits=6),
+        "large": StudentOptions(),
+    }
+)
+"""`small`: 5 MB of sums while learning, for a board with 512 MB; `medium`: 22 MB; `large`: 70 MB."""
+
+
+# ── Ranker file ───────────────────────────────────────────────────────────────────────────────────────────
+# Stores a student as one file: all it was taught and the weights solved from it, written at once or not at all.
+#
+# Statistics are left out: they are sums over the readings kept, and are restored from them to the last bit. Requests
+# are left out too; what is kept of them are rounded vectors and hashed words.
+
+FILE_NAME = "student.npz"
+FORMAT_VERSION = 4
+_NOTHING = np.zeros((0, 0), dtype=np.int16)
+Solved = tuple[Sequence[str], FloatRows]
+"""Names of outputs, and weights as `Heads.solved` gives them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """All parts of a student, except the encoder and the tools on offer."""
+
+    options: StudentOptions
+    fingerprint: str
+    """Fingerprint of the reader."""
+    taught: Mapping[str, Taught]
+    heads: Solved
+    text_vectors: Mapping[str, FloatRows]
+    """Vectors of the tools' texts."""
+    joining: Sequence[Weigher | None] | None
+    n_since_fit: int
+
+
+def write_student(folder: Path, kept: Kept) -> None:
+    """Write a student to `folder`. Raises: StoreFullError, StoreError: The folder is as before."""
+    parts, header = _parts(kept)
+    parts["header"] = np.frombuffer(json.dumps(header).encode("utf-8", "surrogatepass"), dtype=np.uint8)
+    path = folder / FILE_NAME
+    packed = io.BytesIO()
+    np.savez(packed, allow_pickle=False, **parts)
+    with replacing(path, "save the student to") as file:
+        file.write(sealed_bytes(path, packed.getvalue()))
+
+
+def read_student(folder: Path) -> Kept:
+    """Read a student. Raises: StoreError, StoreCorruptError, StoreVersionError."""
+    path = folder / FILE_NAME
+    try:
+        raw = opened_bytes(path)
+        with np.load(io.BytesIO(raw), allow_pickle=False) as file:
+            header = json.loads(file["header"].tobytes().decode("utf-8", "surrogatepass"))
+            if header["version"] != FORMAT_VERSION:
+                raise StoreVersionError(
+                    f"{str(path)!r} has version {header['version']!r}, this Hearth reads {FORMAT_VERSION} "
+                    "alone; learn again from the demonstrations"
+                )
+            return _kept(header, {name: _loosened(file[name], header["shapes"][name]) for name in _PARTS})
+    except OSError as error:
+        raise StoreError(f"cannot read a student from {str(path)!r}: {error.strerror or error}") from None
+    except (ToolError, ValueError, KeyError, TypeError, IndexError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise StoreCorruptError(
+            f"{str(path)!r} is damaged ({error}); remove it and learn again from the demonstrations"
+        ) from None
+
+
+def check_fingerprint(folder: Path, found: str, wanted: str) -> None:
+    """Compare the fingerprints. Raises: StoreVersionError: the file's readings were made otherwise."""
+    if found != wanted:
+        raise StoreVersionError(
+            f"{str(folder / FILE_NAME)!r} was learnt over {found!r}, requests are now read as {wanted!r}; "
+            "learn again from the demonstrations"
+        )
+
+
+_PARTS = ("vectors", "words", "tools", "weights")
+
+
+def _parts(kept: Kept) -> tuple[dict[str, NDArray[np.uint8]], dict[str, object]]:
+    taught = dict(sorted(kept.taught.items()))
+    exponent, halves = packed(kept.heads[1])
+    arrays = {
+        **_encoded([one.reading for one in taught.values()]),
+        "tools": np.array(list(kept.text_vectors.values()), dtype=np.float32).view(np.int16),
+        "weights": _key(halves),
+    }
+    header: dict[str, object] = {
+        "version": FORMAT_VERSION,
+        "shapes": {name: array.shape for name, array in arrays.items()},
+        "exponent": exponent,
+        "options": asdict(kept.options),
+        "fingerprint": kept.fingerprint,
+        **_lessons(taught),
+        "outputs": list(kept.heads[0]),
+        "tool_texts": list(kept.text_vectors),
+        "joining": [_listed(weigher) for weigher in kept.joining] if kept.joining is not None else None,
+        "n_since_fit": kept.n_since_fit,
+    }
+    return {name: _squeezed(array) for name, array in arrays.items()}, header
+
+
+def _encoded(readings: Sequence[Reading]) -> dict[str, NDArray[np.int16]]:
+    """Put together the encoder's vectors of the requests that are taught."""
+    return {
+        "vectors": np.concatenate([reading.vectors for reading in readings]) if readings else _NOTHING,
+        "words": np.concatenate([reading.words for reading in readings]) if readings else _NOTHING,
+    }
+
+
+def _lessons(taught: Mapping[str, Taught]) -> dict[str, object]:
+    """Write down what is taught, each tool as its place among the names."""
+    names = sorted({tool for one in taught.values() for tool in one.sequence})
+    place = {name: k for k, name in enumerate(names)}
+    return {
+        "names": names,
+        "ids": list(taught),
+        "sequences": [[place[tool] for tool in one.sequence] for one in taught.values()],
+        "links": [sorted(one.links) for one in taught.values()],
+        "acts": [[[place[tool] for tool in tools] for tools in one.act_tools] for one in taught.values()],
+        "asked": [sorted(place[tool] for tool in one.asked) for one in taught.values()],
+    }
+
+
+def _kept(header: Mapping[str, Any], parts: Mapping[str, NDArray[np.int16]]) -> Kept:
+    options = StudentOptions(**{**header["options"], "reading": ReadingOptions(**header["options"]["reading"])})
+    return Kept(
+        options,
+        header["fingerprint"],
+        dict(sorted(_taught(header, parts).items())),
+        _weights(header["outputs"], header["exponent"], parts["weights"]),
+        dict(zip(header["tool_texts"], parts["tools"].view(np.float32), strict=True)),
+        [_weigher(listed) for listed in header["joining"]] if header["joining"] is not None else None,
+        int(header["n_since_fit"]),
+    )
+
+
+def _taught(header: Mapping[str, Any], parts: Mapping[str, NDArray[np.int16]]) -> dict[str, Taught]:
+    names, vectors, words = header["names"], parts["vectors"], parts["words"]
+    taught, start = {}, 0
+    for k, id in enumerate(header["ids"]):
+        act_tools = tuple(tuple(names[place] for place in tools) for tools in header["acts"][k])
+        end = start + len(act_tools) + (len(act_tools) > 1)
+        if end > min(len(vectors), len(words)):
+            raise ValueError("parts do not fit each other")
+        sequence = tuple(names[place] for place in header["sequences"][k])
+        links = frozenset((int(a), int(b)) for a, b in header["links"][k])
+        asked = frozenset(names[place] for place in header["asked"][k])
+        taught[id] = Taught(sequence, links, Reading(vectors[start:end], words[start:end]), act_tools, asked)
+        start = end
+    return taught
+
+
+# ── Weights ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _weights(outputs: Sequence[str], exponent: int, keys: NDArray[np.int16]) -> Solved:
+    if keys.ndim != 2 or keys.shape[1] != len(outputs):
+        raise ValueError("parts do not fit each other")
+    bits = np.where(keys < 0, np.abs(keys.astype(np.int32)) | 0x8000, keys).astype(np.uint16)
+    return outputs, unpacked(exponent, bits.view(np.float16))
+
+
+def _key(halves: NDArray[np.float16]) -> NDArray[np.int16]:
+    """Return weights as whole numbers in the order of their values, which pack better."""
+    bits = halves.view(np.uint16).astype(np.int32)
+    return np.where(bits & 0x8000, -(bits & 0x7FFF), bits).astype(np.int16)
+
+
+def _listed(weigher: Weigher | None) -> list[list[float]] | None:
+    return None if weigher is None else [part.tolist() for part in (weigher.mean, weigher.spread, weigher.weights)]
+
+
+def _weigher(listed: Sequence[Sequence[float]] | None) -> Weigher | None:
+    return None if listed is None else Weigher(*(np.array(part, dtype=np.float64) for part in listed))
+
+
+def _squeezed(values: NDArray[np.int16]) -> NDArray[np.uint8]:
+    """Pack the low bytes, then the high bytes: the latter are nearly all the same."""
+    raw = np.ascontiguousarray(values).astype("<i2").view(np.uint8).reshape(-1, 2)
+    return np.frombuffer(zlib.compress(raw.T.tobytes(), 1), dtype=np.uint8)
+
+
+def _loosened(part: NDArray[np.uint8], shape: Sequence[int]) -> NDArray[np.int16]:
+    raw = np.frombuffer(zlib.decompress(part.tobytes()), dtype=np.uint8).reshape(2, -1)
+    return np.ascontiguousarray(raw.T).view("<i2").astype(np.int16).reshape(shape)
+
+
+# ── Ranker ────────────────────────────────────────────────────────────────────────────────────────────────
+# Learns from demonstrations exactly and ranks plans: solved heads and remembered neighbours, weighed together.
+#
+# Learning is order-free and reversible: the heads are solved from sums of whole numbers (`models.ridge`), the
+# neighbours are the demonstrations themselves, and the few weights that combine the two are fitted from what is
+# remembered now. So a student taught in any order, or having forgotten something, plans as one taught the same things
+# at once. A trained model (`protocols.Proposer`) may be adopted: its proposals are weighed beside the rest, as far as
+# they proved right. Tools unlike anything taught are scored by their text alone. Covered: which tools, in what order,
+# linked how, how sure. Not covered: arguments (`language.values.slots` and `planning.arguments.binding` fill them),
+# and requests that no tool serves.
 
 __all__ = ["Candidate", "Proposal", "Proposer", "Ranking", "Student"]
 
@@ -429,9 +676,9 @@ class Student:
         if self._prior is not None or self._proposer is not None:
             raise StatisticsError("this student rests on a prior or a trained model; save it before it takes them")
         self.fit()
-        ranker_file.write(
+        write_student(
             folder,
-            ranker_file.Kept(
+            Kept(
                 self.options,
                 self._reader.fingerprint,
                 self._taught,
@@ -457,9 +704,9 @@ class Student:
             StoreCorruptError: Damaged.
             StoreVersionError: Of another version of Hearth, or learned with another encoder.
         """
-        kept = ranker_file.read(folder)
+        kept = read_student(folder)
         student = cls(encoder, {}, kept.options, graph)
-        ranker_file.check_fingerprint(folder, kept.fingerprint, student._reader.fingerprint)
+        check_fingerprint(folder, kept.fingerprint, student._reader.fingerprint)
         student._text_vectors = dict(kept.text_vectors)
         student._taught = dict(kept.taught)
         for one in student._taught.values():

@@ -19,15 +19,12 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.planning.ranking.calibration.weight_fitting import digest
-from hearth.planning.ranking.examples import Taught, taught_of
-from hearth.planning.ranking.features import Reader, Reading
-from hearth.planning.ranking.heads.tool_heads import shipped_tools
-from hearth.planning.ranking.neighbours import Neighbourhood
-from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.ranker_options import StudentOptions
+from hearth.planning.ranking.features import Neighbourhood, Reader, Reading, Taught, taught_of
+from hearth.planning.ranking.ranker import Student, StudentOptions
+from hearth.planning.ranking.weight_fitting import digest
 from hearth.planning.retrieval.episodic_index import Remembered, Row
 from hearth.planning.retrieval.plan_assembly import NO_SEQUENCES, OwnSequences
+from hearth.planning.tool_heads import shipped_tools
 from hearth.protocols import Encoder
 from hearth.types import Demonstration, ToolSpec
 

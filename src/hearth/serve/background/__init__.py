@@ -1,8 +1,8 @@
 """What goes on beside the requests of a home that is up.
 
-In: the home's settings and its desk. Out: mail and calendars fetched, what sensors report, versions learnt; how each
-stands.
-Here: `background_sync` (mail, which is told of, calendars, contacts), `watchers` (what plug-ins listen to), `resting`,
-`idle_learning` with `learning_process` (while nobody asks for anything).
-Not here: reminders (`serve.ringing`), which ring to the second.
+In: the home's settings and its desk. Out: mail and calendars fetched, what sensors report, reminders rung, versions
+learnt; how each stands.
+Here: `background_sync` (mail, which is told of, calendars, contacts; what plug-ins listen to; what is let go of and
+learnt while nobody asks for anything) with `learning_process`, `ringing` (reminders, each once, to the second).
+Not here: what is fetched and how (`tools`), which version may plan (`learning.versions`).
 """

@@ -1,18 +1,12 @@
-"""Keeps what comes from elsewhere up to date while `hearth up` runs: mail, calendar, address book, published calendars.
-
-Mail has a thread of its own: it waits until the server tells of something new (IDLE), and looks in between where a
-server cannot tell. The rest has another: each part is asked when its `sync_s` is over. What is fetched so is read by
-the next request without a word to a server.
-
-Covered: servers that are away or refuse (asked again, at growing intervals; the page says so), connections that end or
-say nothing, ending in the middle. Not covered: folders other than the INBOX.
-"""
+"""What goes on beside the requests: fetching mail and calendars, hearing sensors, resting, learning."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import datetime as dt
 import functools
+import gc
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,20 +14,36 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from hearth.agent import Agent
 from hearth.config import Settings
-from hearth.errors import HearthError
+from hearth.errors import CancelledError, HearthError
 from hearth.formats.terminal_text import clean
 from hearth.guard.egress.gateway import Egress
-from hearth.guard.flow.provenance import AddressBook, Provenance
+from hearth.guard.labels import AddressBook, Provenance
 from hearth.protocols import CallContext
+from hearth.registry import WATCHERS, Part, blamed, load_parts
+from hearth.serve.background.learning_process import Waiting, learn_aside
+from hearth.serve.desk import Desk
+from hearth.serve.programs.openai_api import ClientTools
 from hearth.storage.database import Store
 from hearth.storage.fault_log import note_fault
 from hearth.storage.workspace import Folder
 from hearth.tools.mail import imap_smtp
 from hearth.tools.mail.mailbox import INBOX, every_unique_name, look, places
 from hearth.tools.pim.servers import subscriptions
-from hearth.tools.pim.servers.dav import Kind
-from hearth.tools.pim.servers.mirror import Mirror
+from hearth.tools.pim.servers.mirror import Kind, Mirror
+from hearth.types import Label
+
+# ── Background sync ───────────────────────────────────────────────────────────────────────────────────────
+# Keeps what comes from elsewhere up to date while `hearth up` runs: mail, calendar, address book, published
+# calendars.
+#
+# Mail has a thread of its own: it waits until the server tells of something new (IDLE), and looks in between where a
+# server cannot tell. The rest has another: each part is asked when its `sync_s` is over. What is fetched so is read
+# by the next request without a word to a server.
+#
+# Covered: servers that are away or refuse (asked again, at growing intervals; the page says so), connections that end
+# or say nothing, ending in the middle. Not covered: folders other than the INBOX.
 
 # ── New mail ───────────────────────────────────────────────────────────────────────────────────────────
 # Tells of mail that came while the home is up: on the page, and by the desktop outside quiet hours.
@@ -326,3 +336,225 @@ def running(
         yield sync
     finally:
         sync.stop(threads)
+
+
+# ── Watchers ──────────────────────────────────────────────────────────────────────────────────────────────
+# Runs what plug-ins watch while `hearth up` runs (`registry.WATCHERS`): sensors, say. What they report is remembered.
+#
+# Events are written by the desk's thread, as the running agent's memory is read into RAM once: so the next question
+# finds them.
+#
+# Covered: a plug-in that cannot be loaded, that fails or ends (the page says so; the rest goes on). Not covered: one
+# that does not end when it is told to: the process leaves it.
+
+WATCHERS_END_WITHIN_S = 2.0
+
+
+class DeskMemory:
+    """Puts down what was sensed, by the desk (a `protocols.Remembering`)."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def remember(self, text: str, *, kind: str, at: dt.datetime, label: Label, key: str) -> str:
+        """Put it down once the desk is free. Returns: The key, by which it is kept."""
+        self._desk.use_later(lambda agent: agent.memory.remember(text, kind=kind, at=at, label=label, key=key))
+        return key
+
+
+class Watchers:
+    """What watches beside a home; made by `watching`."""
+
+    def __init__(self, now: Callable[[], dt.datetime]) -> None:
+        self._now = now
+        self._states: dict[str, SyncState] = {}
+
+    @property
+    def states(self) -> tuple[SyncState, ...]:
+        """How each stands, by name; none of those that have nothing to watch."""
+        return tuple(self._states[name] for name in sorted(self._states))
+
+    def say(self, name: str, fault: str) -> None:
+        """Note how one stands; an empty text: it is well."""
+        title = name.replace("_", " ").capitalize()
+        self._states[name] = SyncState(title, clean(fault) or "listened to", self._now(), bool(fault))
+
+    def watch(
+        self, part: Part, home: Path, environ: Mapping[str, str], memory: DeskMemory, stop: threading.Event
+    ) -> None:
+        """Let one watch until it ends; what it fails of is said."""
+        try:
+            with blamed(f"{part.name!r} of {part.origin}"):
+                part.invoke(home, environ, memory, stop, lambda fault: self.say(part.name, fault))
+        except HearthError as error:
+            if not stop.is_set():
+                self.say(part.name, f"no longer listened to: {error}")
+
+
+@contextlib.contextmanager
+def watching(home: Path, environ: Mapping[str, str], desk: Desk, now: Callable[[], dt.datetime]) -> Iterator[Watchers]:
+    """Let everything that is installed watch until the block ends."""
+    watchers = Watchers(now)
+    parts = load_parts(WATCHERS)
+    for fault in parts.faults:
+        watchers.say(fault.partition(":")[0][:40], fault)
+    stop = threading.Event()
+    given = (home, environ, DeskMemory(desk), stop)
+    threads = [
+        threading.Thread(target=watchers.watch, args=(part, *given), name=f"hearth-{part.name}", daemon=True)
+        for part in parts.loaded
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield watchers
+    finally:
+        stop.set()
+        ends = time.monotonic() + WATCHERS_END_WITHIN_S
+        for thread in threads:
+            thread.join(max(0.0, ends - time.monotonic()))
+
+
+# ── Resting ───────────────────────────────────────────────────────────────────────────────────────────────
+# Hands memory back while nobody asks: the readers that answers and programs' functions open at first use.
+#
+# Covered: after some quiet minutes, once for each time of work. Not covered: what every request needs, which stays.
+
+AFTER_S = 300.0
+"""How long nobody must have asked."""
+_LOOK_EVERY_S = 30.0
+
+
+class Resting:
+    """What looks whether it has been quiet; made by `letting_go`."""
+
+    def __init__(self, desk: Desk, client_tools: ClientTools) -> None:
+        self._desk = desk
+        self._client_tools = client_tools
+        self._rested_s = time.monotonic()
+
+    def look(self, at_s: float) -> bool:
+        """Hand memory back, if it has been quiet for long enough since the last work; return whether it was.
+
+        Args:
+            at_s: The monotonic clock.
+        """
+        last_s = max(self._desk.last_s, self._client_tools.last_s)
+        if at_s - last_s < AFTER_S or last_s <= self._rested_s:
+            return False
+        self._client_tools.rest()
+        self._desk.use_later(_rest)
+        self._rested_s = at_s
+        return True
+
+
+def _rest(agent: Agent) -> None:
+    agent.rest()
+    let_go()
+
+
+def let_go() -> None:
+    """Hand freed memory to the system."""
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):  # only glibc keeps freed memory, and has this
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+@contextlib.contextmanager
+def letting_go(desk: Desk, client_tools: ClientTools) -> Iterator[None]:
+    """Look now and then, until the block ends."""
+    resting = Resting(desk, client_tools)
+    stopped = threading.Event()
+
+    def watch() -> None:
+        while not stopped.wait(_LOOK_EVERY_S):
+            with contextlib.suppress(RuntimeError):  # the desk closes at this moment
+                resting.look(time.monotonic())
+
+    threading.Thread(target=watch, name="hearth-resting", daemon=True).start()
+    try:
+        yield
+    finally:
+        stopped.set()
+
+
+# ── Idle learning ─────────────────────────────────────────────────────────────────────────────────────────
+# Learns what waits while nobody asks for anything: what `hearth learn` does, without its second tier.
+#
+# Whoever asks meanwhile does not wait: learning is ended, what was gathered stays, and it begins anew after the next
+# quiet while.
+#
+# Covered: a teacher that is away or too dear (its budget holds), a run that finds nothing, a fault. Not covered: tier
+# two, which needs minutes and torch.
+
+BETWEEN_S = 3600.0
+"""Least time between two runs that ended."""
+_NAME = "Learning"
+
+
+class IdleLearning:
+    """What learns beside a home; made by `learning_idly`."""
+
+    def __init__(self, home: Path, desk: Desk, after_s: float, now: Callable[[], dt.datetime]) -> None:
+        """Prepare it.
+
+        Args:
+            after_s: How long nobody must have asked for anything.
+        """
+        self._home = home
+        self._desk = desk
+        self._after_s = after_s
+        self._now = now
+        self._next_s = 0.0
+        self._waits: Waiting = frozenset()
+        """What the last run left waiting, as the gate turned it away: no reason for another one."""
+        self.states: tuple[SyncState, ...] = (SyncState(_NAME, f"waits for {after_s / 60:g} quiet minutes"),)
+        """How it stands."""
+
+    def look(self, at_s: float) -> bool:
+        """Learn, if it has been quiet for long enough; return whether a run came to its end.
+
+        Args:
+            at_s: The monotonic clock.
+        """
+        if at_s < self._next_s or self._desk.quiet_s < self._after_s:
+            return False
+        try:
+            learnt = self._desk.use(
+                lambda agent: learn_aside(agent.home, agent.opened.environ, self._waits, lambda: self._desk.is_wanted)
+            ).result()
+        except CancelledError:
+            return False
+        except HearthError as error:
+            says, is_fault = clean(str(error)), True
+        except Exception as error:
+            note_fault(self._home, error)
+            says, is_fault = "a fault of Hearth's own; `hearth doctor` tells of it", True
+        else:
+            self._waits = learnt.waits
+            says, is_fault = clean(learnt.says), False
+        self._next_s = at_s + BETWEEN_S
+        self.states = (SyncState(_NAME, says, self._now(), is_fault),)
+        return True
+
+
+@contextlib.contextmanager
+def learning_idly(home: Path, desk: Desk, after_s: float, now: Callable[[], dt.datetime]) -> Iterator[IdleLearning]:
+    """Learn while a home is quiet, until the block ends; not at all where `after_s` is 0."""
+    learning = IdleLearning(home, desk, after_s, now)
+    if not after_s:
+        learning.states = ()
+        yield learning
+        return
+    stopped = threading.Event()
+
+    def watch() -> None:
+        while not stopped.wait(_LOOK_EVERY_S):
+            learning.look(time.monotonic())
+
+    thread = threading.Thread(target=watch, name="hearth-learning", daemon=True)
+    thread.start()
+    try:
+        yield learning
+    finally:
+        stopped.set()

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from hearth.errors import CancelledError, HearthError
 
 if TYPE_CHECKING:
-    from hearth.learning.learned_state import State
+    from hearth.learning.versions.learned_state import State
 
 _LOOK_EVERY_S = 0.05
 _NICE = 10
@@ -85,10 +85,10 @@ def _followed(child: subprocess.Popen[str], is_wanted: Callable[[], bool]) -> st
 def learnt(home: Path, known: Waiting) -> Learnt:
     """Gather what the home's requests teach, and learn what waits. Raises: HearthError."""
     from hearth import config
-    from hearth.learning.learned_state import Offer, State
     from hearth.learning.stream import gather
+    from hearth.learning.versions.learned_state import Offer, State
     from hearth.learning.versions.promotion_gate import silent
-    from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+    from hearth.models.sentence_encoder import MiniLMEncoder
     from hearth.registry import load_tools
     from hearth.storage.database import Store
 

@@ -1,41 +1,55 @@
-"""Pages about what the home has: devices, recordings, skills; and files that are attached.
-
-A device is switched by its button, which is the owner's yes to just that, on record and taken back like any request.
-
-Covered: what there is and how it is. Not covered: opening doors, which is asked for in words.
-"""
+"""Pages about the house: devices, recordings, skills, files, phones that are let in, settings."""
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import datetime as dt
+import functools
+import inspect
 import io
 import re
 import secrets
 import tempfile
 import threading
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
+from urllib.parse import urlsplit
 
+import segno
+from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from hearth import config
 from hearth.agent import Agent
-from hearth.errors import HearthError, NotFound, RequestError, ToolError
-from hearth.execution.speculation import ReadAhead
+from hearth.config import setting_tables, settings_edit
+from hearth.config.settings_edit import Editable
+from hearth.errors import DeniedError, HearthError, NotFound, RequestError, ToolError
+from hearth.execution.executor import ReadAhead
 from hearth.formats.terminal_text import clean, plan_lines
 from hearth.learning import skills
 from hearth.protocols import EnrolledPerson, Footage, Recording, Sighting, Workspace
 from hearth.serve.desk import Desk
-from hearth.serve.door import MOST_ATTACHED_BYTES
-from hearth.serve.pages.page_parts import Home, Templates, caller_of, done_soon, field, fields, number_in
+from hearth.serve.door import MOST_ATTACHED_BYTES, Invitations, Phone, Phones, Subscription
+from hearth.serve.pages.page_parts import Home, Templates, caller_of, done_soon, field, fields, is_phone, number_in
+from hearth.serve.phone_server import Authority, Pusher, bytes64
 from hearth.types import Plan, Step
+
+# ── House pages ───────────────────────────────────────────────────────────────────────────────────────────
+# Pages about what the home has: devices, recordings, skills; and files that are attached.
+#
+# A device is switched by its button, which is the owner's yes to just that, on record and taken back like any
+# request.
+#
+# Covered: what there is and how it is. Not covered: opening doors, which is asked for in words.
 
 # ── Files that are attached ────────────────────────────────────────────────────────────────────────────
 # Files that the owner drops onto the page, pastes or photographs: typed by what they hold, bounded, kept as documents.
@@ -427,3 +441,372 @@ def _picture(agent: Agent, id: str) -> bytes:
     (path,) = _footage_of(agent).pictures([id])
     place = Path(path)
     return place.read_bytes() if place.is_absolute() else agent.call_context().workspace.read(path)
+
+
+# ── Phone pages ───────────────────────────────────────────────────────────────────────────────────────────
+# The page that lets phones in and takes them out, what a phone sees on its way in, and its notifications.
+#
+# A phone installs the home's authority first, so that its browser knows whom it speaks to, and comes in by an
+# invitation after that. Phones are managed at the machine itself alone: a phone sees only itself there.
+
+PHONE_COOKIE = "__Host-hearth-phone"
+OPEN = ("/pair", "/authority", "/hearth-authority.crt")
+"""What a phone sees before it is let in."""
+_YEAR_S = 31_536_000
+_MOST_ENDPOINT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How phones come here."""
+
+    addresses: tuple[str, ...]
+    """Names with port, the likeliest first: `192.168.1.20:8471`."""
+    authority: Authority
+    pusher: Pusher
+    allows: Callable[[str], bool]
+    """Whether the owner allowed a host to be reached."""
+
+    @property
+    def address(self) -> str:
+        """`https://192.168.1.20:8471`"""
+        return f"https://{self.addresses[0]}"
+
+
+class PhonePages:
+    """The routes for phones; without a way for them, one page that says how to open it."""
+
+    def __init__(self, templates: Templates, phones: Phones, now: Callable[[], dt.datetime], way: Way | None) -> None:
+        self._templates = templates
+        self._phones = phones
+        self._now = now
+        self._way = way
+        self.invitations = Invitations(lambda: now().timestamp())
+
+    def routes(self) -> list[BaseRoute]:
+        """Return the routes."""
+        return [
+            Route("/phones", self.listed),
+            Route("/phones/invite", self.invite, methods=["POST"]),
+            Route("/phones/revoke", self.revoke, methods=["POST"]),
+            Route("/phones/subscribe", self.subscribe, methods=["POST"]),
+            Route("/phones/try", self.try_out, methods=["POST"]),
+            Route("/pair", self.pair, methods=["GET", "POST"]),
+            Route("/authority", self.authority),
+            Route("/hearth-authority.crt", self.certificate),
+            Route("/worker.js", self.worker),
+        ]
+
+    # ── At the machine itself ─────────────────────────────────────────────────────────────────────────────
+
+    async def listed(self, request: Request) -> Response:
+        """List the phones; to a phone, itself."""
+        own: Phone | None = request.scope.get("hearth.phone")
+        phones = [] if own else self._phones.listed()
+        key = self._way.pusher.public_key if self._way and own else ""
+        return self._templates.page("phones.html", "Phones", own=own, phones=phones, way=self._way, push_key=key)
+
+    async def invite(self, request: Request) -> Response:
+        """Open an invitation, shown as pictures for the phone's camera."""
+        way = self._managing(request)
+        code = self.invitations.invite()
+        links = (f"{way.address}/authority", f"{way.address}/pair?code={code}")
+        pictures = [
+            segno.make(link, micro=False).svg_data_uri(scale=4, border=2, dark="#000", light="#fff") for link in links
+        ]
+        known_by = way.authority.fingerprint
+        return self._templates.piece("invitation.html", links=links, pictures=pictures, fingerprint=known_by)
+
+    async def revoke(self, request: Request) -> Response:
+        """Take a phone out: at the machine any, on a phone itself."""
+        number = number_in(await field(request, "number"))
+        own: Phone | None = request.scope.get("hearth.phone")
+        if number is None or (own is not None and own.number != number):
+            raise NotFound("no such phone; reload the page")
+        phone = self._phones.revoke(number)
+        return JSONResponse({"says": f"{phone.name} is let in no more."})
+
+    # ── On the phone ──────────────────────────────────────────────────────────────────────────────────────
+
+    async def authority(self, request: Request) -> Response:
+        """Say how the phone comes to know this home."""
+        way = self._arriving(request)
+        return self._templates.page("authority.html", "This home", fingerprint=way.authority.fingerprint)
+
+    async def certificate(self, request: Request) -> Response:
+        """Hand out the authority's certificate."""
+        head = {"content-disposition": 'attachment; filename="hearth-authority.crt"'}
+        return Response(self._arriving(request).authority.pem, media_type="application/x-x509-ca-cert", headers=head)
+
+    async def pair(self, request: Request) -> Response:
+        """Let a phone in that shows an open invitation, and give it its key."""
+        self._arriving(request)
+        if request.method == "GET":
+            code = request.query_params.get("code", "")
+            is_open = self.invitations.is_open(code)
+            return self._templates.page("pair.html", "Come in", code=code, is_open=is_open)
+        given = await fields(request)
+        if not self.invitations.is_open(given.get("code", "")):
+            raise DeniedError("this invitation is over; make a new one at the computer")
+        key = self._phones.add(given.get("name", ""), self._now())
+        self.invitations.close()
+        answer = JSONResponse({"goto": "/phones"})
+        answer.set_cookie(PHONE_COOKIE, key, max_age=_YEAR_S, httponly=True, secure=True, samesite="strict")
+        return answer
+
+    async def subscribe(self, request: Request) -> Response:
+        """Note where this phone takes notifications, or that it wants none."""
+        phone: Phone | None = request.scope.get("hearth.phone")
+        if phone is None or self._way is None:
+            raise DeniedError("notifications are turned on at a phone that was let in")
+        given = await fields(request)
+        if not given.get("endpoint"):
+            self._phones.subscribe(phone.number, None)
+            return JSONResponse({"says": "No notifications here any more."})
+        subscription = _read(given)
+        host = urlsplit(subscription.endpoint).hostname or ""
+        if not self._way.allows(host):
+            raise RequestError(
+                f"notifications of this browser go through {host!r}, encrypted; allow it at the computer first, under "
+                f'[network] of hearth.toml: allow = ["{host}"], and start `hearth up` again'
+            )
+        self._phones.subscribe(phone.number, subscription)
+        self._way.pusher.try_out()
+        return JSONResponse({"says": "Notifications are on: one comes now."})
+
+    async def try_out(self, request: Request) -> Response:
+        """Send every phone a notification."""
+        self._managing(request).pusher.try_out()
+        return JSONResponse({"says": "Sent."})
+
+    async def worker(self, request: Request) -> Response:  # noqa: ARG002 - every route is handed the request
+        """The script that shows notifications: from the root, so that it may open every page."""
+        text = (files("hearth.serve") / "static" / "worker.js").read_text()
+        return Response(text, media_type="text/javascript")
+
+    def _managing(self, request: Request) -> Way:
+        """Raises: DeniedError: From a phone. HearthError: No phones here."""
+        if is_phone(request):
+            raise DeniedError("phones are let in and out at the computer itself")
+        if self._way is None:
+            raise HearthError("phones are not let in here; set `phones_port` under [serve] in hearth.toml")
+        return self._way
+
+    def _arriving(self, request: Request) -> Way:
+        """Raises: NotFound: Not at the entrance for phones."""
+        if self._way is None or "hearth.phones" not in request.scope:
+            raise NotFound("this page is for phones; scan the picture on the page Phones")
+        return self._way
+
+
+def _read(given: dict[str, str]) -> Subscription:
+    """Raises: RequestError: It is no subscription."""
+    endpoint, key, secret = (given.get(name, "") for name in ("endpoint", "key", "secret"))
+    try:
+        place = urlsplit(endpoint)
+        is_good = place.scheme == "https" and bool(place.hostname) and len(endpoint) <= _MOST_ENDPOINT
+        is_good = is_good and (len(bytes64(key)), len(bytes64(secret))) == (65, 16)
+    except ValueError:
+        is_good = False
+    if not is_good:
+        raise RequestError("that is no subscription of a browser; turn notifications on again")
+    return Subscription(endpoint, key, secret)
+
+
+# ── Settings page ─────────────────────────────────────────────────────────────────────────────────────────
+# The page that tells every setting with what it means, and changes those of one value.
+#
+# A change is shown first, with what stood there, and is made once it was said yes to; it is checked as the file is,
+# and the file is whole at each moment. It counts from the next start, which the page can bring about.
+#
+# Covered: settings of one value or a list of texts. Not covered: mail servers, devices, rules and the like, which are
+# written in hearth.toml; changing anything from a phone.
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting as the page tells it."""
+
+    name: str
+    value: str
+    is_own: bool
+    """The owner set it; else it is what it is by itself."""
+    meaning: str
+    how: Editable | None
+    """How it is changed on the page; None: by hand."""
+
+
+class SettingsPage:
+    """The routes of this page."""
+
+    def __init__(self, desk: Desk, home: Home, templates: Templates, restart: Callable[[], None] | None) -> None:
+        """Make them.
+
+        Args:
+            restart: Starts the home anew with what the file says; None where that cannot be done from here.
+        """
+        self._desk = desk
+        self._home = home
+        self._templates = templates
+        self._restart = restart
+        self._path = home.folder / "hearth.toml"
+
+    def routes(self) -> list[BaseRoute]:
+        """Return the routes."""
+        return [
+            Route("/settings", self.settings),
+            Route("/settings/form", self.form, methods=["POST"]),
+            Route("/settings/try", self.try_out, methods=["POST"]),
+            Route("/settings/set", self.change, methods=["POST"]),
+            Route("/settings/restart", self.restart, methods=["POST"]),
+        ]
+
+    async def settings(self, request: Request) -> Response:
+        """Every setting with its value and what it means."""
+        found = await run_in_threadpool(config.read_settings, self._path)
+        return self._templates.page(
+            "settings.html", "Settings", tables=told(found), path=str(self._path), is_changeable=not is_phone(request),
+            can_restart=self._restart is not None,
+        )  # fmt: skip
+
+    async def form(self, request: Request) -> Response:
+        """What a setting is changed with."""
+        setting = settings_edit.named(await self._asked_for(request))
+        found = await run_in_threadpool(config.read_settings, self._path)
+        own = next((one for _, _, rows in told(found) for one in rows if one.name == setting.name), None)
+        if own is None:  # of a table that the file has not: a mail server, say
+            raise RequestError(f"{setting.name} needs others beside it; write them by hand in {self._path.name}")
+        value = _value_at(found, setting.name)
+        return self._templates.piece("setting_form.html", one=own, how=setting, value=_typed_as(value))
+
+    async def try_out(self, request: Request) -> Response:
+        """Show a change, and what it takes to make it."""
+        given = await self._given(request)
+        setting = settings_edit.named(given.get("name", ""))
+        value = None if given.get("default") else settings_edit.typed(setting, given.get("value", ""))
+        change = await run_in_threadpool(settings_edit.changed, self._path, setting, value)
+        found = await run_in_threadpool(config.read_settings, self._path)
+        after = config.parse_settings(change.text, self._path)
+        return self._templates.piece(
+            "setting_change.html", change=change, before=_said(_value_at(found, setting.name)),
+            after=_said(_value_at(after, setting.name)), typed=given.get("value", ""), is_default=value is None,
+        )  # fmt: skip
+
+    async def change(self, request: Request) -> Response:
+        """Make a change that was shown."""
+        given = await self._given(request)
+        setting = settings_edit.named(given.get("name", ""))
+        value = None if given.get("default") else settings_edit.typed(setting, given.get("value", ""))
+
+        def write() -> None:
+            change = settings_edit.changed(self._path, setting, value)
+            settings_edit.write(self._path, change, given.get("digest", ""))
+
+        await run_in_threadpool(write)
+        shown = self._templates.fragment(
+            "setting_changed.html", name=setting.name, can_restart=self._restart is not None
+        )
+        return JSONResponse({"says": f"{setting.name} is changed; it counts from the next start.", "html": shown})
+
+    async def restart(self, request: Request) -> Response:
+        """Start the home anew, so that changes count."""
+        await self._given(request)
+        if self._restart is None:
+            raise RequestError("this home is started anew where it was started, at the terminal or by its service")
+        if self._desk.view.turns:
+            raise RequestError("a request is being worked on, or waits for your answer; then start anew")
+        self._restart()
+        return JSONResponse({"says": "Hearth starts anew; a moment.", "again": "/settings"})
+
+    async def _given(self, request: Request) -> dict[str, str]:
+        """Raises: DeniedError: From a phone."""
+        if is_phone(request):
+            raise DeniedError("settings are changed at the computer itself, not from a phone")
+        return await fields(request)
+
+    async def _asked_for(self, request: Request) -> str:
+        await self._given(request)
+        return await field(request, "name")
+
+
+# ── Settings and what they mean ───────────────────────────────────────────────────────────────────────────
+
+
+def told(model: BaseModel) -> list[tuple[str, str, list[Setting]]]:
+    """Return each table with what it is about and its settings, in order; those of rules and lists are left to their
+    own pages."""
+    found: list[tuple[str, str, list[Setting]]] = []
+    for name, table in model:
+        if isinstance(table, BaseModel):
+            found.append((name, inspect.getdoc(type(table)) or "", _settings(table, name)))
+    return found
+
+
+def _settings(table: BaseModel, where: str) -> list[Setting]:
+    known = _meanings()
+    meanings = {name: said for kind in type(table).__mro__ for name, said in known.get(kind.__name__, {}).items()}
+    rows: list[Setting] = []
+    for name, value in table:
+        if isinstance(value, BaseModel):
+            rows += _settings(value, f"{where}.{name}")
+        else:
+            rows.append(
+                Setting(
+                    f"{where}.{name}",
+                    _said(value),
+                    name in table.model_fields_set,
+                    meanings.get(name) or _about(type(table).model_fields[name].annotation),
+                    settings_edit.editable(f"{where}.{name}"),
+                )
+            )
+    return rows
+
+
+def _about(annotation: object) -> str:
+    """Return what a table says of itself that may be left out."""
+    for kind in get_args(annotation):
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            return (inspect.getdoc(kind) or "").partition("\n\n")[0]
+    return ""
+
+
+def _said(value: object) -> str:
+    if value is None or value in ("", (), {}):
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple | list | frozenset | set | Mapping):
+        return ", ".join(clean(str(one)) for one in value)[:500]
+    return clean(str(value))[:500]
+
+
+@functools.cache
+def _meanings() -> dict[str, dict[str, str]]:
+    """Read what stands below each setting in `config.setting_tables`, by class and name."""
+    tree = ast.parse(inspect.getsource(setting_tables))
+    found: dict[str, dict[str, str]] = {}
+    for table in tree.body:
+        if isinstance(table, ast.ClassDef):
+            own = found.setdefault(table.name, {})
+            for before, after in zip(table.body, table.body[1:]):
+                is_field = isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name)
+                is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+                if is_field and is_text:
+                    own[before.target.id] = " ".join(str(after.value.value).split())  # type: ignore[attr-defined]
+    return found
+
+
+def _value_at(model: BaseModel, name: str) -> object:
+    found: object = model
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _typed_as(value: object) -> str:
+    """Return a value as it is typed into a form."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "\n".join(map(str, value)) if isinstance(value, tuple | list) else str(value)

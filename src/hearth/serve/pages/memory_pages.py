@@ -24,11 +24,10 @@ from hearth.agent import Agent
 from hearth.errors import DeniedError, NotFound, RequestError
 from hearth.formats.terminal_text import clean
 from hearth.learning import unlearning
-from hearth.learning.learned_state import Offer, State
 from hearth.learning.unlearning import Found, Receipt, Sought
-from hearth.learning.versions.lineage import Lineage, Version
+from hearth.learning.versions.learned_state import Lineage, Offer, State, Version
 from hearth.memory.answers.recollection import sentence
-from hearth.memory.facts.fact_store import FactStore
+from hearth.memory.facts import FactStore
 from hearth.serve.desk import Desk
 from hearth.serve.pages.page_parts import MOST_DIGITS, Home, Templates, done_soon, fields, is_phone, number_in
 from hearth.storage.database import Store

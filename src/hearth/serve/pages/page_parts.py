@@ -19,8 +19,8 @@ from hearth.errors import HearthError
 from hearth.protocols import CallContext, Workspace
 from hearth.serve.background.background_sync import NewMail, SyncState
 from hearth.serve.desk import Caller
-from hearth.serve.episode_report import moment
-from hearth.serve.phones.paired import Phone
+from hearth.serve.door import Phone
+from hearth.serve.history import moment
 from hearth.storage.database import Store
 from hearth.storage.trace import Trace
 from hearth.storage.workspace import Folder

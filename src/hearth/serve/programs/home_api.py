@@ -22,7 +22,7 @@ from starlette.routing import BaseRoute, Route
 
 from hearth.agent import Agent
 from hearth.errors import HearthError, NotFound, RequestError
-from hearth.formats.plan_json import plan_from_json, plan_to_json, refusal_to_json
+from hearth.formats.plans import plan_from_json, plan_to_json, refusal_to_json
 from hearth.protocols import Reply
 from hearth.serve.desk import Caller, Desk, Errand
 from hearth.serve.door import OWNERS_PROGRAM

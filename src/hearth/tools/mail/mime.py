@@ -22,8 +22,8 @@ from email.message import Message
 from email.utils import getaddresses, parsedate_to_datetime
 
 from hearth.errors import Unreadable
-from hearth.formats.untrusted.bounded_reading import IN_PROCESS_BYTES, Bounds, read_bounded
-from hearth.formats.untrusted.charsets import text_codec
+from hearth.formats.bounded_reading import IN_PROCESS_BYTES, Bounds, read_bounded
+from hearth.formats.content_lines import text_codec
 
 # ── Text of HTML ───────────────────────────────────────────────────────────────────────────────────────
 # Extract plain text from an HTML mail in linear time, whatever the mail holds.

@@ -21,9 +21,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hearth import patterns as re
 from hearth.errors import ToolError, Unreadable
+from hearth.formats.bounded_reading import Bounds, read_bounded
 from hearth.formats.content_lines import Component, Line, new_component, new_line, parse
 from hearth.formats.tool_signature import parse_duration
-from hearth.formats.untrusted.bounded_reading import Bounds, read_bounded
 
 if TYPE_CHECKING:
     import icalendar
@@ -562,7 +562,7 @@ def shifted(text: str, delta: dt.timedelta) -> str:
 # Expands what repeats: the times of a series, with its exceptions and the occurrences that were changed.
 # Two libraries do the expanding. Of a plain series (`ical.PLAIN_RULE`, times, names of zones) they are given in this
 # process what was recognised here, written anew, and nothing else of the file. What is not plain is given to them in
-# the process for strangers' bytes (`formats.untrusted.bounded_reading`).
+# the process for strangers' bytes (`formats.bounded_reading`).
 # Not covered: rules that repeat more often than daily (`ical.check_rules` refuses them).
 
 

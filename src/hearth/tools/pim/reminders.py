@@ -27,7 +27,7 @@ from hearth.formats.content_lines import (
 )
 from hearth.formats.record_places import RecordPlaces
 from hearth.formats.tool_signature import ID_IS_A_KEY, Names, tool
-from hearth.language.text.word_match import NO_SUCH_WORD, Query, id_asked
+from hearth.language.tokens import NO_SUCH_WORD, Query, id_asked
 from hearth.protocols import CallContext
 from hearth.tools.pim import ical
 from hearth.tools.pim.ical import Effort, When, occurrences

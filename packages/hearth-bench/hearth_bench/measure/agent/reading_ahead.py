@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.deferral import Cascade
 from hearth.testing import ScriptedPlanner
 from hearth.types import Argument, Plan, Ref, Step, ToolSpec

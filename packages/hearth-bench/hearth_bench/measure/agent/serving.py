@@ -34,8 +34,8 @@ import httpx2
 import mcp
 from mcp.client.streamable_http import streamable_http_client
 
-from hearth.serve.background.resting import AFTER_S
-from hearth.serve.ringing import Ringing
+from hearth.serve.background.background_sync import AFTER_S
+from hearth.serve.background.ringing import Ringing
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
 from hearth.tools.pim.reminders import add_reminder

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hearth.edge.answers.ask_cloud import STRICT, Fused, Private, eaters_for, fuse
+from hearth.edge.ask_cloud import STRICT, Fused, Private, eaters_for, fuse
 from hearth.formats.edge_protocol import AnswerGiven, Item
 from hearth_bench.measure.result_file import OWN_DATA, write_result
 from hearth_bench.run_record import Stopwatch

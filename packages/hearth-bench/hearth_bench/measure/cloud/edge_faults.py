@@ -54,8 +54,7 @@ from hearth import cli
 from hearth.agent import Agent, make_home
 from hearth.edge import enrolment
 from hearth.edge.cloud_link import Link
-from hearth.edge.outbox import Outbox, Sender
-from hearth.edge.share_policy import Sharer
+from hearth.edge.outbox import Outbox, Sender, Sharer
 from hearth.errors import StoreError
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names import OwnerNames, OwnName

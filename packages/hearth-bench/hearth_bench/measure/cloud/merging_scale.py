@@ -31,13 +31,10 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from hearth.agent import shipped_demonstrations
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.ranker_options import PROFILES, ProfileName
-from hearth.planning.ranking.statistics.statistics_codec import decode, encode
-from hearth.planning.ranking.statistics.sufficient_statistics import merged, summed
-from hearth.planning.ranking.statistics.vector_layout import public_tools
+from hearth.planning.ranking.ranker import PROFILES, ProfileName, Student
+from hearth.planning.ranking.sufficient_statistics import decode, encode, merged, public_tools, summed
 from hearth.registry import load_tools
 from hearth_bench.measure.result_file import write_result
 from hearth_cloud.statistics.merging import Rules, merged_in_pieces

@@ -33,14 +33,12 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from hearth.formats import edge_protocol
-from hearth.formats.plan_json import read_demonstrations, tool_to_json
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.formats.plans import read_demonstrations, tool_to_json
+from hearth.learning.versions.drafting import begun
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.schema_filler import Filler
-from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.ranker_options import PROFILES, ProfileName
-from hearth.planning.ranking.statistics.statistics_codec import decode, encode
-from hearth.planning.ranking.statistics.sufficient_statistics import merged
-from hearth.planning.warm_start import begun
+from hearth.planning.ranking.ranker import PROFILES, ProfileName, Student
+from hearth.planning.ranking.sufficient_statistics import decode, encode, merged
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Demonstration

@@ -43,12 +43,16 @@ import psycopg
 from hearth.agent import shipped_demonstrations
 from hearth.edge.federation import Keys, Participant
 from hearth.formats import edge_protocol
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.ranker_options import PROFILES
-from hearth.planning.ranking.statistics.statistics_codec import decode
-from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged, summed
-from hearth.planning.ranking.statistics.vector_layout import public_sequences, public_tools
+from hearth.models.sentence_encoder import MiniLMEncoder
+from hearth.planning.ranking.ranker import PROFILES, Student
+from hearth.planning.ranking.sufficient_statistics import (
+    Statistics,
+    decode,
+    merged,
+    public_sequences,
+    public_tools,
+    summed,
+)
 from hearth.registry import load_tools
 from hearth_bench.measure.cloud.service_pressure import Line, Place, _certificate, _head
 from hearth_bench.measure.result_file import ROOT, write_result

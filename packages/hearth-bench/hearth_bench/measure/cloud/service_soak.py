@@ -31,7 +31,7 @@ from pathlib import Path
 import numpy as np
 
 from hearth.formats import edge_protocol
-from hearth.formats.plan_json import plan_to_json
+from hearth.formats.plans import plan_to_json
 from hearth.testing import FIXED_NOW
 from hearth_bench.measure.cloud.service_load import N_EDGES, World, children, cpu_s, make_world, memory_mb, post
 from hearth_bench.measure.result_file import write_result

@@ -15,7 +15,7 @@ import hashlib
 from collections.abc import Callable
 from importlib.resources import as_file, files
 
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth_bench.injection.hearth_worlds import OwnWorlds
 from hearth_bench.injection.intent_grants import WordedTools
 from hearth_bench.injection.replay import GuardName, replay_attack, replay_task

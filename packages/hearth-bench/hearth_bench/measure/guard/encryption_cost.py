@@ -21,7 +21,7 @@ from hearth.agent import Agent
 from hearth.demo.demo_home import build_demo_home
 from hearth.guard.policy.question import YesApprover
 from hearth.memory.event_memory import EventMemory, NewEvent
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.protocols import Encoder
 from hearth.storage import encryption, home_key
 from hearth.storage.database import Store

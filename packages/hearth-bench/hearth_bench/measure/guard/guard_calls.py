@@ -15,16 +15,12 @@ from typing import Annotated
 
 from hearth.config import OrderedRule, When
 from hearth.formats.tool_signature import FunctionTool, Sink, tool
-from hearth.guard.capability.warrant import KnownTools, Warrant
-from hearth.guard.decision import Occasion
-from hearth.guard.flow.labels import Value, label_of, predict
-from hearth.guard.flow.provenance import Origin
-from hearth.guard.flow.result_validation import checked
-from hearth.guard.guard_state import Records
-from hearth.guard.monitor import Monitor
-from hearth.guard.policy.policy import Policy, Rule
+from hearth.guard.decision import Occasion, Records
+from hearth.guard.labels import Origin, Value, label_of, predict
+from hearth.guard.monitor import Monitor, checked
 from hearth.guard.policy.question import RefusingApprover
-from hearth.guard.policy.rules import Circumstances
+from hearth.guard.policy.rules import Circumstances, Policy, Rule
+from hearth.guard.policy.warrant import KnownTools, Warrant
 from hearth.guard.referents import Referents
 from hearth.registry import load_tools
 from hearth.storage.database import Store

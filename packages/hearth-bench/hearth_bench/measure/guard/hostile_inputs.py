@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from hearth.errors import HearthError
-from hearth.formats.untrusted.bounded_reading import IN_PROCESS_BYTES, end_readers, readers_usage
+from hearth.formats.bounded_reading import IN_PROCESS_BYTES, end_readers, readers_usage
 from hearth.protocols import CallContext
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
 from hearth.tools.files import find_files, read_file

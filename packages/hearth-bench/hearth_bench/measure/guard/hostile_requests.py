@@ -30,8 +30,8 @@ from pathlib import Path
 from hearth.agent import Agent, shipped_demonstrations
 from hearth.demo.demo_home import build_demo_home
 from hearth.errors import HearthError
-from hearth.formats.plan_json import episode_to_json
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.formats.plans import episode_to_json
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.protocols import Encoder, Reply
 from hearth.testing import FIXED_NOW
 from hearth.types import Ruling

@@ -24,9 +24,9 @@ import numpy as np
 
 from hearth.agent import shipped_demonstrations
 from hearth.config import MASK_KINDS, MASKED_KINDS
-from hearth.formats.plan_json import plan_to_json, read_demonstrations
+from hearth.formats.plans import plan_to_json, read_demonstrations
 from hearth.guard.deidentify.masker import Masker, StandIns, cores_in, shipped_tag
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.plan_drafting import Drafter
 from hearth.planning.ranking.ranker import Student
 from hearth.planning.retrieval.recall_planner import RecallPlanner

@@ -22,8 +22,8 @@ from typing import Any
 
 import httpx
 
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.llm.openai_endpoint import Endpoint, RemoteModel
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.testing.recorded_cloud import served_here, tell
 from hearth_bench.data.q2a_instructions import OWNERS
 from hearth_bench.measure.result_file import write_result

@@ -1,4 +1,4 @@
-"""Fit the sureness of repeated plans: `planning.adaptation.case_adaptation.WEIGHTS`, on a pilot fleet.
+"""Fit the sureness of repeated plans: `planning.repeat_planner.WEIGHTS`, on a pilot fleet.
 
     python -m hearth_bench.measure.learning.fleet_sureness [--edges 36] [--seed 1000]
 
@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.cli.invocation import Progress
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.planning.adaptation.case_adaptation import SIGNS, WEIGHTS
+from hearth.models.sentence_encoder import MiniLMEncoder
+from hearth.planning.repeat_planner import SIGNS, WEIGHTS
 from hearth.types import Plan
 from hearth_bench.fleet.habits import Habit
 from hearth_bench.fleet.simulated_edge import STRATA, Pupil, judged, stratum_of

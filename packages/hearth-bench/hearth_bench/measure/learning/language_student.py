@@ -26,10 +26,9 @@ from pathlib import Path
 import numpy as np
 
 from hearth.errors import PlannerError
-from hearth.learning.llm.adapter_versions import Adapters
-from hearth.learning.llm.distillation import LanguageOptions, LanguageRecord, Lessons, distill, read_record
-from hearth.models.llm.huggingface import HuggingFaceModel
-from hearth.planning.llm.line_planner import CompactPlanner
+from hearth.learning.finetune.adapters import Adapters, LanguageOptions, LanguageRecord, Lessons, distill, read_record
+from hearth.models.llm.local_models import HuggingFaceModel
+from hearth.planning.llm import CompactPlanner
 from hearth.protocols import GrammarModel
 from hearth.types import Context, Demonstration, Plan, Request, ToolSpec
 from hearth_bench.data.datasets import PlanData, graph_of, random_split, read_plans, read_tool_file

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hearth.learning.learned_state import Offer, State
 from hearth.learning.unlearning import Sought, find, forget
+from hearth.learning.versions.learned_state import Offer, State
 from hearth.learning.versions.promotion_gate import Rehearsal, node_f1
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.types import Demonstration, Plan, Step
 from hearth_bench.data.datasets import PlanData, read_plans, read_tool_file
 from hearth_bench.measure.result_file import write_result

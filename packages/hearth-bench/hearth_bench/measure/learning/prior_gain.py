@@ -29,15 +29,20 @@ import numpy as np
 
 from hearth.agent import shipped_demonstrations
 from hearth.edge.federation import Opened, Participant, total
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.planning.ranking.examples import Taught
-from hearth.planning.ranking.features import Reading
-from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.ranker_options import PROFILES, ProfileName
-from hearth.planning.ranking.statistics.statistics_codec import decode, encode
-from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged, summed
-from hearth.planning.ranking.statistics.vector_layout import Layout, public_sequences, public_tools
-from hearth.planning.warm_start import begun
+from hearth.learning.versions.drafting import begun
+from hearth.models.sentence_encoder import MiniLMEncoder
+from hearth.planning.ranking.features import Reading, Taught
+from hearth.planning.ranking.ranker import PROFILES, ProfileName, Student
+from hearth.planning.ranking.sufficient_statistics import (
+    Layout,
+    Statistics,
+    decode,
+    encode,
+    merged,
+    public_sequences,
+    public_tools,
+    summed,
+)
 from hearth_bench.data.q2a_homes import read_world
 from hearth_bench.data.q2a_instructions import OWNERS, Sample, Split, read_owner
 from hearth_bench.measure.result_file import RESULTS, write_result

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.agent import shipped_demonstrations
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.models.random_features import UNIT
+from hearth.models.ridge import UNIT
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.ranking.features import Reader
 from hearth.registry import load_tools
 from hearth_bench.measure.result_file import write_result

@@ -10,8 +10,8 @@ from __future__ import annotations
 import time
 
 from hearth.agent import shipped_demonstrations
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.planning.ranking.ranker_options import PROFILES
+from hearth.models.sentence_encoder import MiniLMEncoder
+from hearth.planning.ranking.ranker import PROFILES
 from hearth.registry import load_tools
 from hearth_bench.measure.result_file import write_result
 from hearth_bench.suites.prior_privacy_suite import Attacked, measure_prior_privacy

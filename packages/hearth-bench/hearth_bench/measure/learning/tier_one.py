@@ -21,11 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hearth.formats.plan_json import read_graph
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.planning.ranking.ranker import Ranking, Student
-from hearth.planning.ranking.ranker_file import FILE_NAME
-from hearth.planning.ranking.ranker_options import StudentOptions
+from hearth.formats.plans import read_graph
+from hearth.models.sentence_encoder import MiniLMEncoder
+from hearth.planning.ranking.ranker import FILE_NAME, Ranking, Student, StudentOptions
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 from hearth_bench.data.datasets import (
     PlanData,

@@ -20,12 +20,12 @@ from pathlib import Path
 
 import numpy as np
 
-from hearth.formats.plan_json import read_graph
-from hearth.learning import tier_files
+from hearth.formats.plans import read_graph
 from hearth.learning.finetune.lessons import AdapterOptions, Epoch, Task, Trained
-from hearth.learning.finetune.trainer import train
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.learning.finetune.second_tier import train_pointer
+from hearth.learning.versions import learned_state
 from hearth.models.pointer import Pointer, read_record
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.ranking.ranker import Student
 from hearth.protocols import Proposal
 from hearth.types import Demonstration
@@ -82,7 +82,7 @@ class Bench:
             folder = (self._keep or Path(made)) / name
             if not folder.exists():
                 _write_held(folder, self._train(mine.demonstrations, folder).held)
-            record, held = read_record(folder), tier_files.held(folder)
+            record, held = read_record(folder), learned_state.tier_proposals(folder)
             pointer = Pointer.open(folder, self.tools, graph=self.graph, encoder=self.encoder)
         student = Student(self.encoder, self.tools, graph=self.graph)
         teach(student, mine)
@@ -104,7 +104,7 @@ class Bench:
 
     def _train(self, demonstrations: Sequence[Demonstration], folder: Path) -> Trained:
         task = Task(demonstrations, self.tools, self.encoder, folder, self.options, SEED, graph=self.graph)
-        for step in train(task):
+        for step in train_pointer(task):
             if isinstance(step, Epoch):
                 print(step, flush=True)
             else:

@@ -22,18 +22,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth import config
-from hearth.memory.answers.answer_spans import LOOKED_AT, Span, WordReader, candidates, is_asked_for
 from hearth.memory.answers.question_answering import (
     CONCERNS,
+    LOOKED_AT,
     N_WEIGHED,
     RELATED,
     Signs,
+    Span,
+    WordReader,
     asks_for_time,
+    candidates,
+    is_asked_for,
     signs_of_evidence,
 )
 from hearth.memory.event_memory import EventMemory, Found
-from hearth.memory.search.time_mentions import times_named
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.search.search_words import times_named
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.storage.database import Store
 from hearth_bench.measure.result_file import ROOT
 from hearth_bench.suites.answers_suite import ADVERSARIAL, FOREIGN, TokenF1, auroc, with_names

@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from hearth.memory.facts.fact_extraction import facts_in
-from hearth.memory.facts.relations import PREFERENCES
+from hearth.memory.fact_extraction import facts_in
+from hearth.memory.facts import PREFERENCES
 from hearth_bench.measure.result_file import OWN_DATA, ROOT, write_result
 
 NOW = dt.datetime(2026, 11, 20, 10, 0, tzinfo=ZoneInfo("Europe/Berlin"))

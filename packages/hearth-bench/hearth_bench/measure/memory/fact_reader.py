@@ -17,7 +17,7 @@ from importlib.resources import as_file, files
 
 import numpy as np
 
-from hearth.memory.facts.fact_extraction import facts_in
+from hearth.memory.fact_extraction import facts_in
 from hearth.models.span_extractor import Form, Question, SpanReader
 from hearth_bench.measure.memory.fact_precision import NOW, Said, utterances
 from hearth_bench.measure.result_file import OWN_DATA, write_result

@@ -29,9 +29,9 @@ from pathlib import Path
 import numpy as np
 
 from hearth.config import cache_folder
-from hearth.memory.inquiry.home_answers import HomeAnswers
-from hearth.memory.inquiry.reading.answer_reading import AnswerReader
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.answers.home_answers import HomeAnswers
+from hearth.memory.inquiry.answer_reading import AnswerReader
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.storage.database import Store
 from hearth.storage.workspace import Folder
 from hearth.testing import make_call

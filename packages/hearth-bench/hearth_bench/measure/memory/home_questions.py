@@ -28,13 +28,13 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from hearth.config import cache_folder
-from hearth.memory.answers.answer_spans import WordReader
+from hearth.memory.answers.home_answers import HomeAnswers
+from hearth.memory.answers.question_answering import WordReader
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
-from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.inquiry.home_answers import HomeAnswers
-from hearth.memory.inquiry.reading.answer_reading import AnswerReader
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.facts import FactStore
+from hearth.memory.inquiry.answer_reading import AnswerReader
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.protocols import HomeAnswer
 from hearth.storage.database import Store
 from hearth.tools.memory import KEPT, LEAST_SURE, REMEMBERED

@@ -23,7 +23,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.transfer.importers import Report, imported
-from hearth.memory.transfer.import_sources import Source
+from hearth.memory.transfer.importers import Source
 from hearth.storage.database import Store
 began, report = time.perf_counter(), Report()
 with Store.open(Path(sys.argv[2])) as store:

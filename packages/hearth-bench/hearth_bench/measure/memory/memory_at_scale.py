@@ -26,11 +26,19 @@ import simsimd
 from numpy.typing import NDArray
 
 from hearth.memory.event_memory import EventMemory, NewEvent, keep_vectors
-from hearth.memory.search.memory_index import EventIndex, packed
-from hearth.memory.search.memory_ranking import SCORES, Question, candidates, people_named, standardised
-from hearth.memory.search.reranking import N_CLOSE, Closeness
-from hearth.memory.search.time_mentions import times_named
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.search.memory_index import (
+    N_CLOSE,
+    SCORES,
+    Closeness,
+    EventIndex,
+    Question,
+    candidates,
+    packed,
+    people_named,
+    standardised,
+)
+from hearth.memory.search.search_words import times_named
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.storage.database import Store
 from hearth_bench.measure.memory.answer_fitting import fit_answers
 from hearth_bench.measure.result_file import ROOT, write_result

@@ -19,13 +19,13 @@ import time
 from pathlib import Path
 
 from hearth import config
-from hearth.memory.answers.answer_spans import WordReader
+from hearth.memory.answers.question_answering import WordReader
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory, NewEvent
-from hearth.memory.facts.fact_extraction import Told, known_from, learn_from
-from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.search.time_mentions import times_named
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.fact_extraction import Told, known_from, learn_from
+from hearth.memory.facts import FactStore
+from hearth.memory.search.search_words import times_named
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.storage.database import Store
 from hearth.types import OWNER, Label
 from hearth_bench.measure.result_file import OWN_DATA, write_result

@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.memory.event_memory import EventMemory, NewEvent
-from hearth.memory.retention import Keeper, Retention
-from hearth.memory.search.terms import telling_words
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.forgetting import Keeper, Retention
+from hearth.memory.search.search_words import telling_words
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.protocols import Encoder
 from hearth.storage.database import Store
 from hearth_bench.measure.result_file import write_result

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from hearth.agent import Agent
 from hearth.guard.policy.question import RefusingApprover
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth_bench.data.newcomer_home.newcomer import (
     NEWCOMERS,
     NewcomerQuestion,

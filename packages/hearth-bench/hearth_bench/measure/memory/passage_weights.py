@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.config import cache_folder
-from hearth.memory.inquiry.reading.answer_reading import (
+from hearth.memory.inquiry.answer_reading import (
     ORDER_SIGNS,
     READER_FILE,
     SIGNS,
@@ -33,10 +33,10 @@ from hearth.memory.inquiry.reading.answer_reading import (
     order_signs,
     read_passages,
 )
-from hearth.memory.passages.passage_store import PassageStore
-from hearth.memory.search.fitted import fitted
-from hearth.models.encoder.question_encoder import QuestionEncoder
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.memory.search.passage_store import PassageStore
+from hearth.memory.search.search_words import fitted
+from hearth.models.lora_encoder import QuestionEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.storage.database import Store
 from hearth_bench.measure.result_file import ROOT
 from hearth_bench.suites.reading.home_pieces import questions_of, read_pieces

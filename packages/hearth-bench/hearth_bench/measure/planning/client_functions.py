@@ -4,7 +4,7 @@
 
 Needs `$HEARTH_DATA/plans/bfcl`. Writes packages/hearth-bench/results/client_functions.json. Requests of the Berkeley
 Function-Calling Leaderboard's fifth whose functions no training saw, each put with its functions to
-`hearth.serve.programs.client_tools`. `exact`: all calls right, each value one of those accepted. `asked`: a required
+`hearth.serve.programs.openai_api`. `exact`: all calls right, each value one of those accepted. `asked`: a required
 value was asked for, nothing called. `own`: none of the functions fits, so that Hearth would try by itself; the only
 right answer where no function serves. Not covered: results of calls, several turns.
 """
@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hearth.serve.programs.client_tools import Call, ClientTools, Exchange, Function, Offer
+from hearth.serve.programs.openai_api import Call, ClientTools, Exchange, Function, Offer
 from hearth_bench.measure.planning.nested_split import offered_folds
 from hearth_bench.measure.result_file import write_result
 

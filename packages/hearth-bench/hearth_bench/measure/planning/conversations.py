@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.protocols import Encoder
 from hearth_bench.data.natural_homes.natural_people import PEOPLE, SIDES, Side, conversations_hash, read_conversations
 from hearth_bench.measure.planning.natural_requests import Judged, asked_at_home, shares, show_failed

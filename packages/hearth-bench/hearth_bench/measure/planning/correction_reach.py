@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hearth.agent import shipped_demonstrations
-from hearth.formats.plan_json import plan_from_json
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.formats.plans import plan_from_json
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
 from hearth.types import Context, Demonstration, Entity, Plan, Ref, Refusal, Request, ToolSpec

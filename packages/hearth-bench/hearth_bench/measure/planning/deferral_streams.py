@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.deferral import ALWAYS_ASK, Costs, Outcome, is_drawn, learn_threshold, safe_thresholds
 from hearth.planning.ranking.ranker import Ranking, Student
 from hearth_bench.data.datasets import PlanData, graph_of, read_plans, read_tool_file

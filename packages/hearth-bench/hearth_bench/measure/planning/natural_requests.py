@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import cast
 
 from hearth.agent import Agent
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.protocols import Encoder
 from hearth.testing import FixedApprover
 from hearth_bench.data.natural_homes.natural_people import (

@@ -33,8 +33,8 @@ from typing import Any
 import numpy as np
 
 from hearth.agent import shipped_demonstrations
-from hearth.formats.plan_json import read_demonstrations
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.formats.plans import read_demonstrations
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
 from hearth.types import Argument, Context, Demonstration, Plan, Ref, Request, Step, ToolSpec

@@ -21,8 +21,8 @@ from typing import Literal
 import numpy as np
 
 from hearth.errors import PlannerError
-from hearth.formats.plan_json import plan_to_json
-from hearth.planning.llm.json_planner import LanguagePlanner
+from hearth.formats.plans import plan_to_json
+from hearth.planning.llm import LanguagePlanner
 from hearth.protocols import Encoder, LanguageModel
 from hearth.types import Context, Plan, Refusal, Request, ToolSpec
 from hearth_bench.data.q2a_instructions import Sample, Split

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from hearth.agent import shipped_demonstrations
 from hearth.errors import HearthError, PlanError
-from hearth.formats.plan_validation import check_plan
+from hearth.formats.plans import check_plan
 from hearth.language.discourse.coreference import read_after, with_records
 from hearth.language.reading import Utterance
 from hearth.planning.retrieval.recall_planner import RecallPlanner

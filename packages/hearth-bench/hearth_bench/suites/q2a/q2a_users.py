@@ -18,7 +18,7 @@ from typing import Any
 
 from hearth.cli.invocation import Progress
 from hearth.errors import HearthError, RequestError, StoreError
-from hearth.formats.plan_json import plan_from_json, plan_to_json
+from hearth.formats.plans import plan_from_json, plan_to_json
 from hearth.types import Plan
 from hearth_bench.data.q2a_instructions import Sample, read_owner
 from hearth_bench.ianvs.case_outcome import Outcome, Report, read_outcome, write_outcome
@@ -135,7 +135,7 @@ def _judged(line: Mapping[str, Any], samples: Mapping[str, Sample]) -> Judged:
 
 def run_user(folder: Path, report: Report) -> None:
     """Measure the owner that `folder/user.json` names, and write the result. Raises: StoreError."""
-    from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+    from hearth.models.sentence_encoder import MiniLMEncoder
 
     outcome = Outcome()
     try:

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hearth.cli.invocation import Progress
-from hearth.memory.inquiry.reading.answer_reading import (
+from hearth.memory.inquiry.answer_reading import (
     AnswerReader,
     Reading,
     asks_yes_or_no,
@@ -35,9 +35,16 @@ from hearth.memory.inquiry.reading.answer_reading import (
     read_passages,
 )
 from hearth.memory.inquiry.table_answers import told_in
-from hearth.memory.passages.passage_cutting import SENTENCE, passages_of
-from hearth.memory.passages.passage_store import Candidate, NewPassage, Passage, PassageStore, likenesses
-from hearth.models.encoder.question_encoder import questions_for
+from hearth.memory.search.passage_store import (
+    SENTENCE,
+    Candidate,
+    NewPassage,
+    Passage,
+    PassageStore,
+    likenesses,
+    passages_of,
+)
+from hearth.models.lora_encoder import questions_for
 from hearth.protocols import Encoder
 from hearth.storage.database import Store
 from hearth_bench.suites.reading.question_file import DocumentQuestion

@@ -1,30 +1,597 @@
-"""Reckons with amounts that records state: numbers times prices, sums, differences, shares in per cent, an amount for
-each of several, and the mean, the largest and the smallest of a series.
-
-How an amount was reckoned is told with it. Two amounts of different currencies are never reckoned together.
-
-Records of one kind (invoices, receipts) are ordered and bounded by their amounts as the rows of a table are.
-
-Covered: amounts of one record or of several. Each answer is told with doubt: of homes that were not looked at, as many
-were wrong as right.
-Not covered: more than one of these steps in a question, but for something added to a product ("with the deposit").
-"""
+"""Reckons with amounts that are stated in the owner's things."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import datetime as dt
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Literal
 
 from hearth import patterns as re
-from hearth.language.text.tokens import spoken_number, tokens
-from hearth.memory.inquiry.amounts.table_questions import TableAsked, asked_of_table
-from hearth.memory.inquiry.money import MOST_DIGITS, money_in, money_text, number_text
-from hearth.memory.inquiry.reckoning.meant_moments import Moments, periods_meant
-from hearth.memory.inquiry.reckoning.stated_amounts import Stated, StatedAmounts, amount_keys, same_currency
+from hearth.language.temporal.time_words import MONTHS
+from hearth.language.tokens import listed, spoken_number, tokens
+from hearth.memory.inquiry.answer_reading import MOST_DIGITS, money_in, money_text, number_in, number_text
+from hearth.memory.inquiry.answer_telling import witness_of
+from hearth.memory.inquiry.reckoning.dated_things import DatedThings, Moments, naming_keys, periods_meant
 from hearth.memory.inquiry.reckoning.time_spans import AUX
-from hearth.memory.search.time_mentions import times_named, without_times
+from hearth.memory.search.passage_store import Passage, unwrapped
+from hearth.memory.search.search_words import Period, key_of, key_set, keys_of, times_named, without_times
 from hearth.protocols import HomeAnswer, Witness
 from hearth.tools.memory import DOUBTED, N_SHOWN
+
+# ── Stated amounts ────────────────────────────────────────────────────────────────────────────────────────
+# Amounts as the owner's records state them: a number with the clause it stands in, and which of them words mean.
+#
+# A clause with one number states it: "Bun 42", "deposit of 2 000", "Royalty 10 percent", "about 800 words". Numbers
+# of days and times are none. Words mean the amount whose clause holds most of their weight; those of its title, its
+# person and its file's place count less. Records that state the same number are one.
+#
+# Not covered: amounts in words, clauses with two numbers, cells of tables (`table_answers`).
+
+_N_KEPT = 5000
+"""Passages whose amounts are kept from one question to the next."""
+_KINDS = ("note", "mail", "document")
+_CLAUSE = re.compile(r"(?:(?!,\s|;|\s(?:and|but|plus)\s|\.\s|\n).)+")
+_MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" for month in MONTHS)
+_TIMES = re.compile(
+    rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? (?:{_MONTH})\b|\b(?:{_MONTH})\.? \d{{1,2}}(?:st|nd|rd|th)?(?!\d)"
+    r"|\b\d{4}-\d\d(?:-\d\d)?\b|\b\d{1,2}[:.]\d\d ?(?:am|pm)\b|\b\d{1,2}:\d\d\b|\b\d{1,2} ?(?:am|pm)\b"
+    r"|\b\d+(?:st|nd|rd|th)\b|\b(?:19|20)\d\d\b(?! ?(?:kr|€|£|words?|a month|for))|\b\d+[-/]\d+(?:[-/]\d+)?\b"
+    r"|\b(?:number|no\.?|stand|week|plot|room|chapter|question|minute) \d+\b",
+    re.I,
+)
+"""Numbers that say when or which."""
+_DIGIT = re.compile(r"\d")
+_PERCENT = re.compile(r"(\d+(?:[.,]\d+)?) ?(?:%|per ?cent\b)", re.I)
+_PLAIN = re.compile(
+    r"(?<![\w.,:/-])\d{1,3}(?:[ ,\u00a0\u2009\u202f]\d{3})+(?![\w/:-])|(?<![\w.,:/-])\d+(?:\.\d{1,2})?(?![\w/:-])"
+)
+_UNIT = re.compile(r"\s*(?:of )?(?P<unit>[^\W\d_]+)", re.I)
+_RATE = re.compile(
+    r"(?:\b(?:per|a|an|each|every)|/) ?(?P<unit>day|night|week|month|hour|year|person|kilo|kg|lesson|session|visit)\b"
+    r"|\b(?P<by>daily|nightly|weekly|monthly|hourly|yearly)\b",
+    re.I,
+)
+_BY = {"daily": "day", "nightly": "night", "weekly": "week", "monthly": "month", "hourly": "hour", "yearly": "year"}
+_OF_PRICES = re.compile(
+    r"\b(?:price|prices|tariff|rates?|quotes?|menu|fees?|costs?|invoices?|deposits?|rent|bills?)\b", re.I
+)
+_NAMED_PRICE = re.compile(rf"{_OF_PRICES.pattern}(?:\W+(?:of|is|was|for|asks))*\W*\Z", re.I)
+"""Stands before a number that is a price, whatever stands behind it: "invoice 1 600 follows"."""
+_LIGHT = key_set(
+    "cost costs price prices pay paid pays worth come comes amount total much many per cent percent percentage "
+    "proportion share part difference dearer cheaper expensive less want wants ask asks charge charges spend spent "
+    "buy bought new old need needs kilo kilos kg piece pieces make made set bill altogether whole euro euros pound "
+    "pounds kroner dollar dollars average typical receipt receipts largest biggest smallest highest lowest "
+    "most under money owe owes sum lose lost cut getting combined thru through"
+)
+"""Words of questions that amounts need not say."""
+LEAST_SAID = 0.5
+_BESIDE = 0.6
+_ALIKE = 0.97
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """An amount where it stands."""
+
+    value: float
+    currency: str
+    is_percent: bool
+    unit: str
+    """What stands behind a number without currency: `words`, `g`."""
+    rate: str
+    """What it is for each of: `day`; empty: not said."""
+    named: frozenset[str]
+    beside: frozenset[str]
+    passage: Passage
+    quote: str
+    is_price: bool
+    """Whether it may be a price: of money, or of a list of prices."""
+    at: dt.datetime | None
+
+    def is_within(self, period: Period | None) -> bool:
+        """Return whether it is of a period, if one is given."""
+        return period is None or period.holds(self.at)
+
+    @property
+    def witness(self) -> Witness:
+        return witness_of(self.passage, self.quote)
+
+
+class StatedAmounts:
+    """All amounts that the owner's records state, for one question."""
+
+    def __init__(self, things: DatedThings) -> None:
+        self._things = things
+
+    @cached_property
+    def all(self) -> tuple[Stated, ...]:
+        """All amounts, read when they are first asked for."""
+        return tuple(
+            one
+            for passage in self._things.passages.all(_KINDS)
+            for one in _stated_in(passage, self._things.called([passage.person]))
+        )
+
+    @cached_property
+    def _weights(self) -> dict[str, float]:
+        n = Counter(key for one in self.all for key in one.named | one.beside)
+        return {key: math.log(1 + len(self.all) / count) for key, count in n.items()}
+
+    @cached_property
+    def prices_by_record(self) -> dict[str, list[Stated]]:
+        """The prices of each record that states several."""
+        found: dict[str, list[Stated]] = defaultdict(list)
+        for one in self.all:
+            if one.is_price and not one.is_percent:
+                found[one.passage.record].append(one)
+        return {record: rows for record, rows in found.items() if len(rows) > 1}
+
+    def meant(
+        self,
+        phrase: str,
+        context: str = "",
+        *,
+        within: Period | None = None,
+        but: Collection[float] = (),
+        least: float = LEAST_SAID,
+        among: Sequence[Stated] | None = None,
+        is_meant: Callable[[Stated], bool] = lambda _: True,
+    ) -> Stated | None:
+        """Return the amount that words mean; None where that is none, or several.
+
+        Args:
+            context: Other words of the question, which decide between amounts that the words mean alike.
+            but: Values that are not meant.
+            least: Least share of the weight of the words that it must hold.
+            among: The amounts of which it is one; else all.
+        """
+        wanted, rarest = amount_keys(phrase), math.log(1 + len(self.all))
+        rows = [
+            one
+            for one in (self.all if among is None else among)
+            if one.value not in but and is_meant(one) and one.is_within(within)
+        ]
+        scores = [self._weight(wanted, one) for one in rows]
+        most = max(scores, default=0.0)
+        if not most or most < least * sum(self._weights.get(key, rarest) for key in wanted):
+            return None
+        best = [one for one, score in zip(rows, scores, strict=True) if score >= _ALIKE * most]
+        best = _highest(best, lambda one: self._weight(amount_keys(context), one))
+        if _n_values(best) != 1:
+            # "Flour 2 140 kr" says less of other things than "From 1 October wheat flour costs …".
+            best = _highest(best, lambda one: len(wanted & one.named) / len(one.named))
+        if _n_values(best) != 1:
+            return None
+        return max(best, key=lambda row: row.currency != "")
+
+    def _weight(self, wanted: Collection[str], one: Stated) -> float:
+        return sum(
+            self._weights.get(key, 0.0) * (1.0 if key in one.named else _BESIDE)
+            for key in wanted
+            if key in one.named | one.beside
+        )
+
+    def series(self, phrase: str, place: str) -> list[Stated]:
+        """Return the prices of all records whose file or title says `place`, and that say a phrase."""
+        wanted, key = amount_keys(phrase) - {key_of(place)}, key_of(place)
+        return [one for one in self.all if one.is_price and key in one.beside and wanted <= one.named | one.beside]
+
+
+@lru_cache(maxsize=_N_KEPT)
+def _stated_in(passage: Passage, called: str) -> tuple[Stated, ...]:
+    """Return the amounts of a passage. Args: called: What cards call its person."""
+    if "|" in passage.text or not _DIGIT.search(passage.text):
+        return ()
+    beside = frozenset(keys_of(re.sub(r"[/_.-]", " ", f"{passage.title} {passage.person} {called} {passage.path}")))
+    clauses = [found.group() for found in _CLAUSE.finditer(unwrapped(passage.text))]
+    stated = [_stated(clause, passage, beside) for clause in clauses if _DIGIT.search(clause)]
+    return tuple(one for one in stated if one is not None)
+
+
+def _stated(clause: str, passage: Passage, beside: frozenset[str]) -> Stated | None:
+    """Return the only amount of a clause."""
+    said = _TIMES.sub(" ", clause)
+    percents, money = _PERCENT.findall(said), money_in(said)
+    plain = list(_PLAIN.finditer(_PERCENT.sub(" ", said))) if not money else []
+    if len(percents) + len(money) + len(plain) != 1:
+        return None
+    if sum(map(str.isdigit, percents[0] if percents else plain[0].group() if plain else "")) > MOST_DIGITS:
+        return None
+    currency, unit = "", ""
+    if percents:
+        value = float(percents[0].replace(",", "."))
+    elif money:
+        value, currency, _ = money[0]
+    else:
+        if passage.kind == "mail" and re.search(rf"(?<!\d){re.escape(plain[0].group())}(?!\d)", passage.title):
+            return None  # "Invoice 2231" is called so, and costs something else
+        value = float(re.sub(r"[^\d.]", "", plain[0].group()))
+        left = _PERCENT.sub(" ", said)
+        behind = None if _NAMED_PRICE.search(left[: plain[0].start()]) else _UNIT.match(left, plain[0].end())
+        unit = behind["unit"].casefold() if behind and keys_of(behind["unit"]) - _SMALL_UNITS else ""
+    rate = _RATE.search(clause)
+    is_listed = _OF_PRICES.search(f"{passage.title} {clause} {passage.path}".replace("-", " ")) is not None
+    rated = (rate["unit"] or _BY[rate["by"].casefold()]).casefold() if rate else ""
+    return Stated(
+        value,
+        currency,
+        bool(percents),
+        unit,
+        "kilo" if rated == "kg" else rated,
+        frozenset(keys_of(said)),
+        beside,
+        passage,
+        " ".join(clause.split()),
+        bool(currency) or (not percents and not unit and (is_listed or bool(rate))),
+        _month_of(passage),
+    )
+
+
+def _highest(rows: Sequence[Stated], score: Callable[[Stated], float]) -> list[Stated]:
+    """Return the amounts that score as high as the best."""
+    most = max(map(score, rows))
+    return [one for one in rows if score(one) >= _ALIKE * most]
+
+
+def _n_values(rows: Sequence[Stated]) -> int:
+    return len({(one.value, one.is_percent) for one in rows})
+
+
+def amount_keys(phrase: str) -> set[str]:
+    """Return the keys of the words that name an amount."""
+    return naming_keys(phrase) - _LIGHT - _OF_MONTHS
+
+
+def _month_of(passage: Passage) -> dt.datetime | None:
+    """Return the day or month that a file is named by; else the time of its record."""
+    named = re.search(r"\b(20\d\d)-(\d\d)\b", passage.path.rpartition("/")[2]) if passage.kind != "mail" else None
+    if named is not None and 1 <= int(named[2]) <= 12 and passage.at is not None:
+        return dt.datetime(int(named[1]), int(named[2]), 1, tzinfo=passage.at.tzinfo)
+    return passage.at
+
+
+def same_currency(rows: Sequence[Stated]) -> str | None:
+    """Return the only currency of amounts, where one says none it is that of the others; None where they differ."""
+    currencies = {one.currency for one in rows} - {""}
+    return next(iter(currencies), "") if len(currencies) <= 1 else None
+
+
+_OF_MONTHS = frozenset(map(key_of, MONTHS))
+_SMALL_UNITS = key_set("is in a for the but on at to per each every with if and or after before by from")
+
+
+# ── Table questions ───────────────────────────────────────────────────────────────────────────────────────
+# Reads what is asked of a table: one operation, and what narrows its rows.
+#
+# Covered: sums, means, counts and lists of rows; the largest, the smallest, the first and the last of them, or all in
+# order; a direction (income or expenses), a state (paid or not), a bound ("over 100 euros"), groups by a column or by
+# month. Whether any table has what is asked is for `table_answers`. Not covered: two bounds or two groups at once;
+# records of the calendar, of mails and cards, which others order.
+
+Operation = Literal["sum", "mean", "count", "list", "most", "least", "first", "last"]
+Direction = Literal["in", "out", ""]
+
+# ── Directions and states ─────────────────────────────────────────────────────────────────────────────────
+_IN = re.compile(
+    r"\b(?:income|earnings|takings|revenue|receipts|earn(?:ed|s|t)?|(?:taken?|took|come|came|brought) in|received)\b",
+    re.I,
+)
+_TOOK = re.compile(r"\b(?:took|taken|made)\b", re.I)
+_OUT = re.compile(r"\b(?:expens\w+|expenditure|outgoings|spen[dt]|spends|spending|paid out|gone out|went out)\b", re.I)
+_COSTS = re.compile(r"\bcosts?\b", re.I)
+_DEEDS = "paid|settled|returned|delivered|answered|sold|sent|finished|signed|collected|received|done"
+_NOT = re.compile(
+    rf"(?:\bun(?P<un>{_DEEDS})|(?:\bnot|\bnever|n['’]?t) (?:yet )?(?:been )?(?:yet )?(?P<not>{_DEEDS})|\b"
+    r"(?P<owed>outstanding|overdue|(?:still )?owes?|owed|owing|still (?:due|open|to (?:pay|get|come))))\b",
+    re.I,
+)
+_DONE = re.compile(rf"\b(?:have|has|are|is|were|was|been|already) (?:all |been |already )*(?P<done>{_DEEDS})\b", re.I)
+_SUM_ASKED = re.compile(r"\s*(?:how much|what(?:['’]s| is| are| was| were| did| has| have| do| does)?)\b", re.I)
+_COUNT, _LIST = re.compile(r"\s*how many\b", re.I), re.compile(r"\s*(?:which|who|whose|what)\b", re.I)
+_HOW_MUCH = re.compile(r"\s*how much\b", re.I)
+_TOTAL = re.compile(r"\s*how much\b|.*\btotal\b", re.I)
+_OWN_SPENDING = re.compile(r"\b(?:did|have|do|had) (?:i|we)\b|\b(?:i|we)['’]ve\b", re.I)
+
+# ── Groups ────────────────────────────────────────────────────────────────────────────────────────────────
+_MONEY = (
+    r"(?:sales?|sold|takings|spen[dt]|spending|earn(?:ed|ings)?|income|paid|pay|costs?|rent|bills?|expens\w+|amounts?"
+    r"|sums?|totals?|invoices?|fees?|charges?|revenue)"
+)
+_GROUPS = (
+    "month|year|buyer|customer|client|payer|person|member|tenant|pupil|student|guest|supplier|vendor|shop|store|fair"
+    "|market|venue|place|room|event|course|class|job|project|category|kind|type|item|product|name"
+)
+"""What people sum by; "by card" and "by six" are none."""
+_BY_GROUPS = re.compile(rf"\b(?P<by>by|for (?:each|every)|per|each|every) (?:the )?(?P<key>{_GROUPS})s?\b", re.I)
+_SUMMED = re.compile(r"\b(?:did|have|has|sums?|totals?|spent|earned|sold|sales|takings|expenses)\b", re.I)
+_EACH_PAYS = re.compile(rf"\s*how much (?:did|has|have) (?:each|every) (?P<key>{_GROUPS})\b(?P<rest>.*)", re.I)
+_WHO_MOST = re.compile(
+    r"\s*who (?:has )?(?:bought|spent|paid|ordered) (?:the )?(?P<most>most|least)(?: from (?:me|us))?(?P<rest>.*)", re.I
+)
+_WHICH_MOST = re.compile(
+    rf"\s*which (?:of (?:my|our|the) )?(?P<key>{_GROUPS})s? (?:has |have )?(?P<did>earned|took|brought in|made|sold"
+    r"|paid|spent|costs?) (?:me |us )?(?:the )?(?P<most>most|least)\b(?P<rest>.*)",
+    re.I,
+)
+
+# ── Bounds and orders ─────────────────────────────────────────────────────────────────────────────────────
+_COUNTS = {word: n for n, word in enumerate(listed("one two three four five six seven eight nine ten"), 1)}
+_N = rf"(?:\d{{1,2}}|{'|'.join(_COUNTS)})"
+_CURRENCY = r"(?:€|£|\$|(?:euros?|pounds?|dollars?|kr(?:oner)?|EUR|GBP|USD|CHF)\b)"
+_BOUND = re.compile(
+    r"\b(?P<how>more than|over|above|at least|less than|under|below|at most|up to|cheaper than|dearer than)"
+    rf" (?P<limit>(?:[€£$] ?)?\d[\d.,]*(?<![.,])(?: ?{_CURRENCY})?)(?![\d%:/-])"
+    r"(?! ?(?:%|per ?cent|(?:days?|nights?|weeks?|months?|years?|hours?|minutes?|people|persons?|times?|[ap]m)\b))",
+    re.I,
+)
+"""Bounds an amount; "over 3 days" does not."""
+_MEAN_SAID = re.compile(r"\b(?:on average|average|(?:the|my|our) mean)\b", re.I)
+_MOST = re.compile(
+    rf"\b(?:largest|biggest|highest|dearest|(?:most|more) expensive|best[- ]paid)\b|\btop(?= {_N}\b)", re.I
+)
+_LEAST = re.compile(r"\b(?:smallest|lowest|cheapest|least expensive|worst[- ]paid)\b", re.I)
+_NO_TIME = (
+    rf"(?! ?(?:names?|times?|years?|months?|weeks?|quarters?|nights?|days?|weekends?|{'|'.join(MONTHS)}|\w+day"
+    r"|spring|summer|autumn|winter)\b)"
+)
+_LAST = re.compile(rf"\b(?:my|our) (?:{_N} )?(?:last|latest|newest|most recent)\b{_NO_TIME}", re.I)
+_FIRST = re.compile(rf"\b(?:my|our) (?:{_N} )?(?:first|earliest|oldest)\b{_NO_TIME}", re.I)
+_ENDS: tuple[tuple[Operation, re.Pattern[str]], ...] = (
+    ("mean", _MEAN_SAID),
+    ("most", _MOST),
+    ("least", _LEAST),
+    ("last", _LAST),
+    ("first", _FIRST),
+)
+_FIRST_OF = "lowest|smallest|cheapest|oldest|earliest|highest|largest|biggest|dearest|newest|latest"
+_SORTED = re.compile(
+    r"\b(?:sorted|ordered|ranked|arranged|in order)(?: by| of| from)? (?P<by>.+)|\A\s*(?:sort|rank|order) .+? "
+    rf"(?P<key>by .+)|\b(?:by|from) (?P<rank>[^?]*?\b(?:{_FIRST_OF})(?: first| to)\b.*)",
+    re.I,
+)
+_UPWARDS = re.compile(
+    r"\b(?:ascending|upwards|(?:lowest|smallest|cheapest|least|oldest|earliest)(?: first| to)|low to high)\b", re.I
+)
+_DOWNWARDS = re.compile(
+    r"\b(?:descending|downwards|(?:highest|largest|biggest|dearest|most|newest|latest)(?: first| to)|high to low)\b",
+    re.I,
+)
+_OF_DAYS = keys_of("date day time when oldest newest earliest latest")
+_OPENS = re.compile(
+    r"\s*(?:(?:please|can you|could you) )*(?:what(?:['’]?s)?|which|who|whose|how (?:many|much)|list|show|sort|rank"
+    r"|order|give me|tell me|name|the average|average|my|our)\b",
+    re.I,
+)
+_LEADS = re.compile(r"\b(?:give|show|tell) me\b", re.I)
+_OWN = re.compile(
+    r"\b(?:my|mine|our|ours|i|we|me|us)\b|\A\s*which\b.*\b(?:were|was|did|cost|had|took|earned|paid)\b", re.I
+)
+"""Says that a question is of the owner's own, and not of the world."""
+_ORDERED_BY_OTHERS = keys_of(
+    "event appointment meeting mail email message reminder timer alarm contact birthday photo picture video device "
+    "note file folder thing"
+)
+_OF_ORDERS = keys_of("list show give tell sort rank order name please one ones which what much many")
+_SAID_NUMBER = re.compile(
+    r"\b(?:which|my|our|the|top|last|first|latest|oldest|newest|largest|smallest|cheapest|highest|lowest)"
+    rf" (?P<n>{_N})\b",
+    re.I,
+)
+_N_FEW = 3
+"""Rows that are told where the largest of several are asked for, and not how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What an amount is compared with."""
+
+    how: str
+    limit: float
+    currency: str
+    """Empty: none is said."""
+
+    def holds(self, value: float) -> bool:
+        """Return whether a value lies within it."""
+        match self.how:
+            case "at least":
+                return value >= self.limit
+            case "at most" | "up to":
+                return value <= self.limit
+            case "more than" | "over" | "above" | "dearer than":
+                return value > self.limit
+            case _:
+                return value < self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class TableAsked:
+    """What is asked of a table."""
+
+    operation: Operation
+    words: str
+    """What is left of the question: the table has to speak of it."""
+    direction: Direction = ""
+    """Whether only rows of income or of expenses count."""
+    state: str = ""
+    """Key of what was done or not ("paid"); empty: not asked."""
+    is_done: bool = False
+    bound: Bound | None = None
+    by: str = ""
+    """Words for the column that is reckoned with; empty: that of amounts."""
+    n: int = 0
+    """How many rows are asked for; 0: all."""
+    group: str = ""
+    """Word for what the rows are summed by; empty: by nothing."""
+    is_exact: bool = False
+    """Whether the table has to speak of every word, as the form of the question says little."""
+
+    @property
+    def is_by_day(self) -> bool:
+        """Whether the days of the rows order them."""
+        return self.operation in ("first", "last") or bool(self.by and keys_of(self.by) & _OF_DAYS)
+
+    @property
+    def sense(self) -> Direction:
+        """Whether the column that is reckoned with is of income or of expenses."""
+        said = f"{self.by} {self.words}"
+        if _IN.search(said) or _TOOK.search(said):
+            return "in"
+        return "out" if _OUT.search(said) or _COSTS.search(said) else ""
+
+
+def asked_of_table(question: str) -> TableAsked | None:
+    """Parse a question that the rows of one table may answer; None for any other."""
+    return _groups_asked(question) or _states_asked(question) or _rows_asked(question)
+
+
+def _groups_asked(question: str) -> TableAsked | None:
+    """Parse a question for sums by group. "How much is the rent per month" asks for a price."""
+    if (who := _WHO_MOST.match(question)) is not None:
+        return TableAsked(_end_of(who["most"]), who["rest"], group="buyer")
+    if (which := _WHICH_MOST.match(question)) is not None:
+        return TableAsked(_end_of(which["most"]), which["rest"], by=which["did"], group=which["key"].casefold())
+    if (each := _EACH_PAYS.match(question)) is not None:
+        return TableAsked("sum", each["rest"], group=each["key"].casefold())
+    said = _BY_GROUPS.search(question)
+    if said is None or _SORTED.search(question) or re.search(rf"\b{_MONEY}\b", question, re.I) is None:
+        return None
+    rest = question[: said.start()] + question[said.end() :]
+    if not said["by"].casefold().endswith("by") and not _SUMMED.search(rest):
+        return None
+    return TableAsked("sum", rest, group=said["key"].casefold())
+
+
+def _end_of(most: str) -> Operation:
+    return "most" if most.casefold() == "most" else "least"
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A deed that a question says was done, or was not."""
+
+    deed: str
+    """Its key: "paid"."""
+    is_done: bool
+    is_listed: bool
+    """Whether its rows may be asked for by their names: not what is only owed, and of what was done what was paid."""
+
+
+def _state_said(question: str) -> _State | None:
+    """Read a state; where one deed was not done and another was, the one that was not."""
+    if (undone := _NOT.search(question)) is not None:
+        deed = undone["un"] or undone["not"] or "paid"
+        return _State(key_of(deed.casefold()), is_done=False, is_listed=not undone["owed"])
+    if (done := _DONE.search(question)) is not None:
+        deed = done["done"].casefold()
+        return _State(key_of(deed), is_done=True, is_listed=deed in ("paid", "settled"))
+    return None
+
+
+def _states_asked(question: str) -> TableAsked | None:
+    """Parse a question for rows that something was done to or not, or for all income or expenses."""
+    if any(form.search(question) for form in (_BOUND, _SORTED, _MEAN_SAID, _MOST, _LEAST)):
+        return None
+    state = _state_said(question)
+    if state is not None and _COUNT.match(question):
+        return TableAsked("count", question, state=state.deed, is_done=state.is_done)
+    if state is not None and not state.is_done and _HOW_MUCH.match(question):
+        return TableAsked("sum", question, state=state.deed)
+    direction: Direction = "in" if _IN.search(question) else "out" if _OUT.search(question) else ""
+    if direction and _SUM_ASKED.match(question) and not _OWN_SPENDING.search(question):
+        return TableAsked("sum", question, direction)
+    if state is not None and state.is_listed and _LIST.match(question):
+        return TableAsked("list", question, state=state.deed, is_done=state.is_done)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """Which rows of an order are asked for, or what is made of them all."""
+
+    operation: Operation
+    said: tuple[int, int]
+    """Where the question says it."""
+    by: str = ""
+    """Words for the column that orders them."""
+    n: int = 0
+    """How many of the first; 0: all."""
+
+
+def _order_said(question: str) -> _Order | None:
+    """Read an order: that of a whole list, else the end of one ("the largest") or the mean."""
+    if (whole := _SORTED.search(question)) is not None:
+        by = whole["by"] or whole["key"] or whole["rank"]
+        is_upwards = _UPWARDS.search(by) or (keys_of(by) & _OF_DAYS and not _DOWNWARDS.search(by))
+        begins = whole.start("key") if whole["key"] else whole.start()
+        return _Order("least" if is_upwards else "most", (begins, whole.end()), by, N_SHOWN)
+    ends = ((operation, form.search(question)) for operation, form in _ENDS)
+    return next((_Order(operation, said.span(), n=_n_said(question)) for operation, said in ends if said), None)
+
+
+def _rows_asked(question: str) -> TableAsked | None:
+    """Parse a question for rows within a bound, for all in order, for the first of them or for their mean."""
+    if not (_OPENS.match(question) and _OWN.search(_LEADS.sub("", question))):
+        return None
+    bounded, order = _BOUND.search(question), _order_said(question)
+    if order is None:
+        if bounded is None:
+            return None
+        operation: Operation = "count" if _COUNT.match(question) else "sum" if _TOTAL.match(question) else "list"
+        order = _Order(operation, bounded.span())
+    words, spans = question, {order.said, *([bounded.span()] if bounded is not None else [])}
+    for start, stop in sorted(spans, reverse=True):
+        words = f"{words[:start]} {words[stop:]}"
+    words = words[opened.end() :] if (opened := _OPENS.match(words)) is not None else words
+    if not keys_of(words) - _OF_ORDERS or keys_of(words) & _ORDERED_BY_OTHERS:
+        return None
+    words = re.sub(rf"\b{_N} (?=[^\W\d_])", " ", words)
+    bound = _bound_of(bounded) if bounded is not None else None
+    return TableAsked(order.operation, words, bound=bound, by=order.by, n=order.n, is_exact=True)
+
+
+def _n_said(question: str) -> int:
+    """Return how many rows are asked for: "the three largest", "my last two"; of several that are not counted a few."""
+    said = _SAID_NUMBER.search(question)
+    if said is not None:
+        return _COUNTS.get(said["n"].casefold()) or int(said["n"])
+    return _N_FEW if re.search(r"\b(?:are|were)\b", question, re.I) else 1
+
+
+def _bound_of(said: re.Match[str]) -> Bound:
+    amounts = money_in(said["limit"])
+    limit, currency = amounts[0][:2] if amounts else (number_in(said["limit"]), "")
+    return Bound(" ".join(said["how"].casefold().split()), limit, currency)
+
+
+UNSAID = key_set(
+    "how much many which what total sum altogether all year month week quarter this last there still yet accounts "
+    "account books table list income earnings takings revenue receipts earn earned taken take took in come came "
+    "brought received expense expenses expenditure outgoings spend spent spending paid unpaid pay out gone went "
+    "outstanding overdue owe owes owed owing due open get one ones so far got have has been to from money got made "
+    "january february march april may june july august september october november december clients people "
+    "haven hasn hadn aren isn weren wasn didn don doesn won show give tell sort rank order name please"
+)
+"""Words of questions that no table has to say."""
+OF_SUMS = keys_of("sum total amount price value cost worth sale sales sold pay paid spend spent earn earned")
+"""Words for what is reckoned, which the column of amounts may call otherwise."""
+
+
+# ── Amount steps ──────────────────────────────────────────────────────────────────────────────────────────
+# Reckons with amounts that records state: numbers times prices, sums, differences, shares in per cent, an amount for
+# each of several, and the mean, the largest and the smallest of a series.
+#
+# How an amount was reckoned is told with it. Two amounts of different currencies are never reckoned together.
+#
+# Records of one kind (invoices, receipts) are ordered and bounded by their amounts as the rows of a table are.
+#
+# Covered: amounts of one record or of several. Each answer is told with doubt: of homes that were not looked at, as
+# many were wrong as right. Not covered: more than one of these steps in a question, but for something added to a
+# product ("with the deposit").
 
 _CENT = r"per ?cent(?:age)?|percentage|%"
 _PARTS = {"half": 1 / 2, "a third": 1 / 3, "a quarter": 1 / 4, "a fifth": 1 / 5, "a tenth": 1 / 10}

@@ -1,13 +1,4 @@
-"""Filters, orders, counts and groups the owner's records: mails, people and events.
-
-What is asked is a kind of record, what it must have (unread, without a phone number, in a time, since something), and
-an operation (count, list, first, last, longest, most). Other words of the question must stand in the rows; where they
-stand in none, nothing is answered.
-
-Covered: one kind of record in a question; the day or the time of one thing as the bound of others.
-Not covered: sums (`stated_amounts`), orders by what a text says; periods farther off than `dated_things` looks, and of
-homes with more mails than it reads all but the last one: there nothing is told.
-"""
+"""Lists of records that meet a condition; all reckoned answers in the order in which they are tried."""
 
 from __future__ import annotations
 
@@ -18,18 +9,50 @@ from dataclasses import replace
 
 from hearth import patterns as re
 from hearth.language.temporal.time_words import MONTHS
-from hearth.memory.inquiry.people_meant import card_meant, card_witness
-from hearth.memory.inquiry.reckoning.dated_things import Kind, Thing, Time, in_order, moment_said, naming_keys
-from hearth.memory.inquiry.reckoning.meant_moments import BIRTHDAY, Moment, Moments, periods_meant, tense_of
-from hearth.memory.inquiry.reckoning.time_spans import length_said
+from hearth.memory.inquiry.answer_telling import card_meant, card_witness
+from hearth.memory.inquiry.reckoning.amount_steps import amounts_answer
+from hearth.memory.inquiry.reckoning.dated_things import (
+    BIRTHDAY,
+    DatedThings,
+    Kind,
+    Moment,
+    Moments,
+    Thing,
+    Time,
+    in_order,
+    moment_said,
+    naming_keys,
+    periods_meant,
+    tense_of,
+)
+from hearth.memory.inquiry.reckoning.time_spans import (
+    age_answer,
+    end_answer,
+    length_answer,
+    length_said,
+    next_answer,
+    span_answer,
+    times_answer,
+)
 from hearth.memory.inquiry.record_answers import birthdays_in
-from hearth.memory.passages.collecting import said_birth, said_date
-from hearth.memory.search.time_mentions import Period, without_times
-from hearth.memory.search.word_forms import key_of, key_set
-from hearth.protocols import HomeAnswer, ValueKind, Witness
+from hearth.memory.search.collecting import said_birth, said_date
+from hearth.memory.search.passage_store import PassageStore
+from hearth.memory.search.search_words import Period, key_of, key_set, without_times
+from hearth.protocols import CallContext, HomeAnswer, ValueKind, Witness
 from hearth.tools.mail.mailbox import places
 from hearth.tools.memory import DOUBTED, N_SHOWN
-from hearth.tools.pim.cards import Card
+from hearth.tools.pim.contacts import Card
+
+# ── Record lists ──────────────────────────────────────────────────────────────────────────────────────────
+# Filters, orders, counts and groups the owner's records: mails, people and events.
+#
+# What is asked is a kind of record, what it must have (unread, without a phone number, in a time, since something),
+# and an operation (count, list, first, last, longest, most). Other words of the question must stand in the rows;
+# where they stand in none, nothing is answered.
+#
+# Covered: one kind of record in a question; the day or the time of one thing as the bound of others. Not covered:
+# sums (`amount_steps`), orders by what a text says; periods farther off than `dated_things` looks, and of homes with
+# more mails than it reads all but the last one: there nothing is told.
 
 _YEAR_AHEAD = dt.timedelta(days=366)
 _HOW_MANY = re.compile(r"\b(?:how (?:many|much)|number of)\b", re.I)
@@ -441,3 +464,26 @@ def _weekday(question: str, moments: Moments) -> HomeAnswer | None:
 
 def _shown(times: Collection[Time]) -> tuple[Witness, ...]:
     return tuple(one.witness for one in in_order(times))
+
+
+# ── Reckoned answers ──────────────────────────────────────────────────────────────────────────────────────
+# Tries the operations over the owner's records in turn; the first that knows all it needs answers.
+
+LONGEST_QUESTION = 300
+"""Most characters of a question that is reckoned."""
+_OF_TIMES = (age_answer, span_answer, end_answer, lists_answer, next_answer, times_answer, length_answer)
+
+
+def reckoned_answer(question: str, passages: PassageStore, call: CallContext) -> HomeAnswer | None:
+    """Reckon the answer to a question; None where no operation is asked for, or not all that it needs is known."""
+    if len(question) > LONGEST_QUESTION:
+        return None
+    try:
+        moments = Moments(DatedThings(passages, call, periods_meant(question, call.now)))
+        told = next(
+            (told for operation in (*_OF_TIMES, amounts_answer) if (told := operation(question, moments)) is not None),
+            None,
+        )
+    except (OverflowError, ValueError):  # a time beyond the years 1 to 9999
+        return None
+    return replace(told, is_reckoned=True) if told is not None else None

@@ -1,4 +1,4 @@
 """Calendars and address books on servers.
 
-Here: `dav` (CalDAV, CardDAV), `mirror` (a local copy of a collection), `subscriptions` (calendars that others publish).
+Here: `mirror` (a local copy of a collection, by CalDAV or CardDAV), `subscriptions` (calendars that others publish).
 """

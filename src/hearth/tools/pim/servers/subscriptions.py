@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from hearth.errors import EgressError, HearthError, NotFound, ToolError, TransientToolError, Unreadable
+from hearth.formats.bounded_reading import IN_PROCESS_BYTES, Bounds, read_bounded
 from hearth.formats.content_lines import Component, Line, escape, new_component, new_line, parse
-from hearth.formats.untrusted.bounded_reading import IN_PROCESS_BYTES, Bounds, read_bounded
 from hearth.protocols import SECRET_PATH, CallContext
 from hearth.tools.pim import ical
 

@@ -10,17 +10,17 @@ import datetime as dt
 import threading
 
 import hearth
-from hearth.execution.answer import compose
 from hearth.execution.executor import Executor
-from hearth.formats.plan_validation import MAX_STEPS, check_plan
+from hearth.execution.results import compose
+from hearth.formats.plans import MAX_STEPS, check_plan
 from hearth.formats.tool_signature import FunctionTool, tool
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.policy import Policy
 from hearth.guard.policy.question import RefusingApprover
+from hearth.guard.policy.rules import Policy
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
-from hearth.memory.facts.fact_store import FactStore
+from hearth.memory.facts import FactStore
 from hearth.protocols import CallContext
 from hearth.storage.database import Store
 from hearth.storage.trace import Trace

@@ -24,8 +24,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
-from hearth.models.encoder.minilm import WEIGHTS_SHA256
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import WEIGHTS_SHA256, MiniLMEncoder
 from hearth_bench.measure.result_file import RESULTS, ROOT
 
 SEED = 20261120
@@ -36,7 +35,7 @@ _COLD_START = """\
 import sys, time
 started = time.perf_counter()
 from pathlib import Path
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 imported = time.perf_counter()
 encoder = MiniLMEncoder.open(Path(sys.argv[1]))
 opened = time.perf_counter()

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from hearth.formats.plan_json import plan_from_json, read_tools
+from hearth.formats.plans import plan_from_json, read_tools
 from hearth.types import ToolSpec
 from hearth_bench.data.datasets import gold_of, stream_plans
 from hearth_bench.measure.result_file import write_result

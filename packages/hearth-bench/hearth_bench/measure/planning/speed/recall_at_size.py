@@ -24,8 +24,8 @@ from pathlib import Path
 
 from hearth.agent import shipped_demonstrations
 from hearth.config import cache_folder
-from hearth.formats.plan_json import read_demonstrations, tool_to_json
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.formats.plans import read_demonstrations, tool_to_json
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
 from hearth.storage.database import Store
@@ -91,9 +91,9 @@ START = """\
 import sys, time
 started = time.perf_counter()
 from pathlib import Path
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.retrieval.recall_planner import RecallPlanner
-from hearth.formats.plan_json import read_tools
+from hearth.formats.plans import read_tools
 from hearth.storage.database import Store
 from hearth.types import Context, Request
 import datetime as dt

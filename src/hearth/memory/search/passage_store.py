@@ -1,0 +1,472 @@
+"""The owner's documents and records, cut into passages that can be searched."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import itertools
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth import patterns as re
+from hearth.memory.search.memory_index import DIM, FloatArray
+from hearth.memory.search.search_words import STOP_WORDS, forms_of, in_single_words, telling_words
+from hearth.protocols import Encoder
+from hearth.storage.database import Store
+from hearth.storage.trace import moment_text, parse_moment
+
+# ── Passage cutting ───────────────────────────────────────────────────────────────────────────────────────
+# Cuts a text into passages and sentences: pieces that are found, read and quoted on their own.
+#
+# A passage ends at a blank line, else at the end of a line, else of a sentence, else between words; only a single
+# word longer than a passage is cut. Where a table's rows fill several passages, each begins with the table's first
+# row, so that a cell can be read by its column.
+#
+# Not covered: headings that say what the passages below them are about (the record's title is put before each
+# instead).
+
+N_MOST_CHARACTERS = 700
+_LEAST_FULL = 0.4
+"""A passage is ended at a weaker boundary only if ending it at a stronger one would leave it emptier than this."""
+_BOUNDARIES = tuple(re.compile(form) for form in (r"\n[ \t]*\n\s*", r"\n\s*", r"(?<=[.!?…])[\"”’)\]]*\s+", r"\s+"))
+SENTENCE = re.compile(
+    r"(?:[^.!?\n]|[.](?=\w)|(?<=\b[DM]r)[.]|(?<=\bMrs)[.]|(?<=\bMs)[.]|(?<=\bNo)[.](?= ?\d)"
+    r"|(?<=\b[A-Z])[.](?= [A-Z]))+[.!?]*"
+)
+"""A sentence; it goes on behind a title or an initial: "Dr. Hartlen", "C. Muise"."""
+_WRAPPED = re.compile(r"(?m)^([^\n|]{40,}[^\s.!?:|])\n(?=[a-z(\d](?![^\n:]{0,60}:(?:\s|$))[^\n|]*$)")
+_ROW = re.compile(r"[^\n|]*(?:\|[^\n|]*){1,40}")
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A stretch of a text."""
+
+    start: int
+    end: int
+    head: str = ""
+    """The first row of the table that the stretch continues; empty: it continues none."""
+
+
+def unwrapped(text: str) -> str:
+    """Return a text of the same length in which a line broken in the middle of a sentence goes on with a blank."""
+    return _WRAPPED.sub(lambda found: f"{found[1]} ", text)
+
+
+def sentences_of(text: str) -> list[str]:
+    """Return the sentences of a text in order, their blanks made single."""
+    return [said for found in SENTENCE.finditer(unwrapped(text)) if (said := " ".join(found.group().split()))]
+
+
+def sentence_at(text: str, place: int) -> str:
+    """Return the sentence that holds the character at a place; empty between sentences."""
+    found = next((one for one in SENTENCE.finditer(unwrapped(text)) if one.start() <= place < one.end()), None)
+    return " ".join(found.group().split()) if found is not None else ""
+
+
+def passages_of(text: str, n_most: int = N_MOST_CHARACTERS) -> Iterator[Cut]:
+    """Cut a text into passages of at most `n_most` characters, in order, without the blanks around them."""
+    start, head = 0, ""
+    while start < len(text):
+        end = _end(text, start, n_most)
+        piece = text[start:end]
+        first = start + len(piece) - len(piece.lstrip())
+        last = first + len(piece.strip())
+        if first < last:
+            yield Cut(first, last, head)
+        head = _head(text, first, end, head)
+        start = end
+
+
+def _end(text: str, start: int, n_most: int) -> int:
+    if len(text) - start <= n_most:
+        return len(text)
+    window = text[start : start + n_most]
+    for boundary in _BOUNDARIES:
+        ends = [found.end() for found in boundary.finditer(window)]
+        if ends and ends[-1] >= _LEAST_FULL * n_most:
+            return start + ends[-1]
+    return start + n_most
+
+
+def _head(text: str, start: int, end: int, head: str) -> str:
+    """Return the first row of the table that goes on behind `end`; empty when none does."""
+    after = text[end : end + 1000].lstrip(" \t").partition("\n")[0]
+    rows = text[start:end].rstrip().split("\n")
+    if not (_ROW.fullmatch(after) and _ROW.fullmatch(rows[-1])):
+        return ""
+    n_rows = next((n for n, row in enumerate(reversed(rows)) if not _ROW.fullmatch(row)), len(rows))
+    return head if head and n_rows == len(rows) else rows[len(rows) - n_rows][:200]
+
+
+# ── Passage store ─────────────────────────────────────────────────────────────────────────────────────────
+# Keeps the passages of the owner's things, with their words and vectors, and finds those that may answer a question.
+#
+# Everything here is read from the owner's folder and can be read again: a file that changed is replaced whole, a file
+# that is gone leaves no row, no word and no vector. What the owner had forgotten stays out by its keyed digest,
+# although its file still holds it.
+#
+# Covered: words (BM25) and meaning (vectors of a passage and of its windows, 2 bits a number, compared exactly) side
+# by side; a passage without a vector is found by its words. Not covered: which of the passages found answers
+# (`answer_reading`), languages without spaces.
+
+N_BY_WORDS, N_BY_MEANING = 40, 24
+N_BESIDE = 4
+"""Passages of other kinds that are found by words however many mails hold more of them."""
+EMBED_BATCH = 32
+N_NEAR = 200
+"""Passages whose windows are compared, those that are nearest as a whole."""
+WINDOW_CHARACTERS = 150
+"""Length of a window: a passage of many facts lies near no question, but the sentence does that answers it."""
+_LEVELS = np.array([-10, -3, 3, 10], np.int8)
+_STEP = 0.151 / DIM**0.5
+"""A number of a unit vector is one of four levels, times this: the best four for a normal distribution (Max 1960)."""
+_BETWEEN = np.array([-0.9816, 0.0, 0.9816]) / DIM**0.5
+_CODE_BYTES = DIM // 4
+_BYTE_LEVELS = _LEVELS[(np.arange(256)[:, None] >> np.array([0, 2, 4, 6])) & 3]
+"""The four levels that each byte holds, shape [256, 4]."""
+_MOST_ASKED_WORDS = 24
+_WEIGHTS = "6.0, 4.0, 1.0"
+"""BM25 weights of title, person and text."""
+_OF_OTHERS = frozenset({"mail", "document"})
+"""Kinds of records that others may have written."""
+_N_SAYING = 20
+"""Most passages that are looked at for a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewPassage:
+    """A piece of one of the owner's things."""
+
+    record: str
+    """Id of the record as its tool names it: a mail, an event, a note; for a document, its path."""
+    kind: str
+    """`mail`, `note`, `document`, `event`, `contact`, `reminder`."""
+    source: str
+    """Who may have written it, as a label's source: `message`, `file`, `device`."""
+    title: str
+    person: str
+    at: dt.datetime | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passage(NewPassage):
+    """A passage as it is kept."""
+
+    number: int
+    path: str
+
+    @property
+    def read(self) -> str:
+        """The passage as it is embedded and read: its title, who wrote it, its text."""
+        head = " · ".join(part for part in (self.title, self.person) if part)
+        return f"{head}\n{self.text}" if head else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A passage that may answer, with its scores."""
+
+    passage: Passage
+    words: float
+    """BM25, at least 0; 0: it shares no word."""
+    cosine: float
+    """Likeness of meaning, of the passage and of its best window in the mean, in [-1, 1]; 0 without a vector."""
+
+
+class PassageStore:
+    """The passages in the home's database."""
+
+    def __init__(self, store: Store, encoder: Encoder | None, questions: Encoder | None = None) -> None:
+        """Open the passages.
+
+        Args:
+            encoder: Of passages; None: they are found by words alone.
+            questions: Of questions, into the same space; None: as passages.
+        """
+        self._store = store
+        self.encoder = encoder
+        self._questions = questions or encoder
+        self._vectors: _Vectors | None = None
+
+    # ── Keeping ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def fingerprints(self) -> dict[str, str]:
+        """Return the fingerprint with which each file was read, by path."""
+        return {row[0]: row[1] for row in self._store.query("SELECT path, fingerprint FROM passage_file")}
+
+    def faults(self) -> dict[str, str]:
+        """Return why files could not be read, by path."""
+        rows = self._store.query("SELECT path, fault FROM passage_file WHERE fault <> '' ORDER BY path")
+        return {row[0]: row[1] for row in rows}
+
+    def counts(self) -> dict[str, int]:
+        """Count the records of each kind, and the passages under `passage`."""
+        rows = self._store.query("SELECT kind, count(DISTINCT record) FROM passage GROUP BY kind")
+        n_passages = self._store.query("SELECT count(*) FROM passage")[0][0]
+        return {**{row[0]: row[1] for row in rows}, **({"passage": n_passages} if n_passages else {})}
+
+    def put(self, path: str, fingerprint: str, passages: Iterable[NewPassage], fault: str = "") -> None:
+        """Replace everything of a file, in one transaction. Raises: StoreError: nothing was changed."""
+        gone = {row[0] for row in self._store.query("SELECT digest FROM passage_forgotten")}
+        with self._store.transaction(is_synced=False) as cursor:
+            cursor.execute("DELETE FROM passage_file WHERE path = ?", (path,))
+            cursor.execute("INSERT INTO passage_file VALUES (?, ?, ?)", (path, fingerprint, _plain(fault)))
+            for one in passages:
+                if gone and digest_of(salt_of(self._store), one.text) in gone:
+                    continue
+                cursor.execute(
+                    "INSERT INTO passage (path, record, kind, source, title, person, at, text)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    (
+                        *(path, _plain(one.record), one.kind, one.source, _plain(one.title), _plain(one.person)),
+                        *(moment_text(one.at) if one.at is not None else "", _plain(one.text)),
+                    ),
+                )
+        self._vectors = None
+
+    def drop(self, paths: Iterable[str]) -> None:
+        """Remove everything of files that are gone. Raises: StoreError."""
+        with self._store.transaction(is_synced=False) as cursor:
+            cursor.executemany("DELETE FROM passage_file WHERE path = ?", [(path,) for path in paths])
+        self._vectors = None
+
+    def reread(self) -> None:
+        """Let go of what is held in RAM: the store was changed beside, by forgetting."""
+        self._vectors = None
+
+    def embed(self, limit: int | None = None, first: Sequence[int] = ()) -> Iterator[int]:
+        """Give passages their vectors; yield how many are done. If stopped anywhere, finished work is kept.
+
+        Args:
+            first: Numbers of passages that are wanted first; with `limit` 0 only these.
+        """
+        n_done = 0
+        while self.encoder is not None:
+            some = ",".join(map(str, map(int, first[n_done : n_done + EMBED_BATCH])))
+            left = EMBED_BATCH if limit is None else min(EMBED_BATCH, limit - n_done + len(first))
+            where = f"number IN ({some}) AND" if some else ""
+            if not some and left <= 0:
+                return
+            rows = self._store.query(
+                f"SELECT * FROM passage WHERE {where} number NOT IN (SELECT number FROM passage_vector)"  # noqa: S608 - whole numbers only
+                f" ORDER BY number DESC LIMIT {EMBED_BATCH if some else left}"
+            )
+            if not rows and not some:
+                return
+            if rows:
+                vectors = _vectors_of([_passage(row) for row in rows], self.encoder)
+                with self._store.transaction(is_synced=False) as cursor:
+                    cursor.executemany(
+                        # A file that was read anew meanwhile may have given its number to other words.
+                        "INSERT OR IGNORE INTO passage_vector SELECT number, ? FROM passage"
+                        " WHERE number = ? AND title = ? AND person = ? AND text = ?",
+                        [
+                            (vector, row["number"], row["title"], row["person"], row["text"])
+                            for vector, row in zip(vectors, rows, strict=True)
+                        ],
+                    )
+                self._vectors = None
+            n_done += EMBED_BATCH if some else len(rows)
+            yield n_done
+
+    # ── Finding ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def find(self, question: str, kinds: Sequence[str] = ()) -> list[Candidate]:
+        """Find the passages that share words with a question or come near its meaning, in no order."""
+        asked = _match(question)
+        words = self._by_words(asked) if asked else {}
+        if len(words) == N_BY_WORDS and sum(row["kind"] != "mail" for row in self._rows(words)) < N_BESIDE:
+            # The plus sign has each row found checked, instead of the words looked up once more for each row.
+            beside = "AND +rowid IN (SELECT number FROM passage WHERE kind <> 'mail')"
+            words |= self._by_words(asked, N_BESIDE, beside)
+        for _ in self.embed(0, list(words)):
+            pass
+        vector = self._questions.encode([question])[0] if self._questions is not None else None
+        cosines = self._cosines(vector, words)
+        near = sorted(cosines, key=lambda number: -cosines[number])[:N_BY_MEANING] if len(cosines) else []
+        rows = self._rows(dict.fromkeys([*words, *near]))
+        return [
+            Candidate(_passage(row), words.get(row["number"], 0.0), cosines.get(row["number"], 0.0))
+            for row in rows
+            if not kinds or row["kind"] in kinds
+        ]
+
+    def all(self, kinds: Sequence[str], match: str = "", limit: int = 2000) -> list[Passage]:
+        """Return passages of some kinds, newest first; with `match`, those that hold all its content words."""
+        marks = ",".join("?" * len(kinds))
+        words = _match(match, " AND ")
+        where = "AND number IN (SELECT rowid FROM passage_words WHERE passage_words MATCH ?)" if words else ""
+        rows = self._store.query(
+            f"SELECT * FROM passage WHERE kind IN ({marks}) {where} ORDER BY at DESC, number LIMIT ?",  # noqa: S608 - question marks only
+            (*kinds, *((words,) if words else ()), limit),
+        )
+        return [_passage(row) for row in rows]
+
+    def of_record(self, record: str) -> list[Passage]:
+        """Return the passages of one record, in order."""
+        return [
+            _passage(row)
+            for row in self._store.query("SELECT * FROM passage WHERE record = ? ORDER BY number", (record,))
+        ]
+
+    def holds_all(self, words: Sequence[str]) -> bool:
+        """Return whether one passage, with its title and its people, holds every word, whatever its ending."""
+        return self._is_any(" AND ".join(map(_any_form, words)))
+
+    def has_title(self, words: Sequence[str], *, every: bool = False) -> bool:
+        """Return whether a word, or every one, whatever its ending, is in the title of any record."""
+        asked = (" AND " if every else " OR ").join(f'"{word}"' for word in words)
+        return self._is_any(f"title : ({asked})")
+
+    def said(self, words: Iterable[str]) -> frozenset[str]:
+        """Return those words, in lower case, that the owner's things say as they stand: no slips of the hand. What
+        mails and documents alone say stands in two of them: whoever wrote one may have mistyped it."""
+        return frozenset(word for word in words if self._is_said(word))
+
+    def _is_said(self, word: str) -> bool:
+        exact = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
+        records = set()
+        for row in self._rows(self._by_words(f'"{word}"', _N_SAYING)):
+            if exact.search(f"{row['title']}\n{row['person']}\n{row['text']}".replace("’", "'")):
+                records.add(row["record"])
+                if row["kind"] not in _OF_OTHERS or len(records) > 1:
+                    return True
+        return False
+
+    def _is_any(self, match: str) -> bool:
+        return bool(self._store.query("SELECT 1 FROM passage_words WHERE passage_words MATCH ? LIMIT 1", (match,)))
+
+    def _rows(self, numbers: Iterable[int]) -> list[sqlite3.Row]:
+        wanted = list(numbers)
+        marks = ",".join("?" * len(wanted))
+        return list(self._store.query(f"SELECT * FROM passage WHERE number IN ({marks})", wanted))  # noqa: S608 - question marks only
+
+    def _by_words(self, match: str, limit: int = N_BY_WORDS, where: str = "") -> dict[int, float]:
+        rows = self._store.query(
+            f"SELECT rowid, -bm25(passage_words, {_WEIGHTS}) AS score FROM passage_words"  # noqa: S608 - our own text
+            f" WHERE passage_words MATCH ? {where} ORDER BY score DESC LIMIT ?",
+            (match, limit),
+        )
+        return {row[0]: max(0.0, row[1]) for row in rows}
+
+    def _cosines(self, vector: FloatArray | None, beside: Collection[int]) -> dict[int, float]:
+        """Return the likeness of the passages that are nearest as a whole, and of those `beside` them."""
+        if vector is None:
+            return {}
+        vectors = self._vectors
+        if vectors is None:
+            rows = self._store.query("SELECT number, vector FROM passage_vector ORDER BY number")
+            kept = [(row[0], row[1]) for row in rows if row[1] and len(row[1]) % _CODE_BYTES == 0]
+            vectors = self._vectors = _Vectors.of(kept)
+        return vectors.likenesses(vector, beside)
+
+
+@dataclass(frozen=True, slots=True)
+class _Vectors:
+    """The vectors of all passages, in RAM."""
+
+    numbers: NDArray[np.int64]
+    """Of the passages, ascending, shape [n]."""
+    wholes: NDArray[np.int8]
+    """The levels of each passage, shape [n, DIM]."""
+    codes: NDArray[np.uint8]
+    """Of each passage and then of its windows, shape [m, DIM / 4]."""
+    firsts: NDArray[np.int64]
+    """Where in `codes` each passage begins, and last where they end, shape [n + 1]."""
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[int, bytes]]) -> _Vectors:
+        """Lay out what is kept: numbers ascending, with their vectors."""
+        codes = np.frombuffer(b"".join(row[1] for row in rows), np.uint8).reshape(-1, _CODE_BYTES)
+        firsts = np.cumsum([0, *(len(row[1]) // _CODE_BYTES for row in rows)])
+        return cls(np.array([row[0] for row in rows], np.int64), _levels(codes[firsts[:-1]]), codes, firsts)
+
+    def likenesses(self, vector: FloatArray, beside: Collection[int]) -> dict[int, float]:
+        """Return the likeness to a unit vector of the nearest passages and of those `beside` them, by their numbers."""
+        if not len(self.numbers):
+            return {}
+        asked = vector.astype(np.float32) * np.float32(_STEP)
+        nearest = np.argpartition(-(self.wholes @ asked), min(N_NEAR, len(self.numbers) - 1))[:N_NEAR]
+        places = np.union1d(nearest, np.flatnonzero(np.isin(self.numbers, list(beside))))
+        codes = [self.codes[self.firsts[k] : self.firsts[k + 1]] for k in places]
+        likeness = _levels(np.concatenate(codes)) @ asked
+        ends = np.cumsum([len(some) for some in codes])[:-1]
+        return {
+            int(self.numbers[k]): float(own[0] + own[min(1, len(own) - 1) :].max()) / 2
+            for k, own in zip(places, np.split(likeness, ends), strict=True)
+        }
+
+
+def salt_of(store: Store) -> bytes:
+    """Return the key of the digests of what was forgotten; empty while nothing was."""
+    rows = store.query("SELECT value FROM meta WHERE name = 'passage_salt'")
+    return bytes.fromhex(rows[0][0]) if rows else b""
+
+
+def digest_of(salt: bytes, text: str) -> bytes:
+    """Return the keyed digest by which a forgotten passage is known again, whatever its spaces and case."""
+    plain = " ".join(text.casefold().split()).encode(errors="replace")
+    return hashlib.blake2b(plain, key=salt, digest_size=16).digest()
+
+
+def likenesses(question: str, passages: Sequence[Passage], encoder: Encoder, questions: Encoder) -> list[float]:
+    """Return the likeness of passages to a question as `PassageStore.find` computes it."""
+    kept = _Vectors.of(list(enumerate(_vectors_of(passages, encoder))))
+    found = kept.likenesses(questions.encode([question])[0], range(len(passages)))
+    return [found[k] for k in range(len(passages))]
+
+
+def _vectors_of(passages: Sequence[Passage], encoder: Encoder) -> list[bytes]:
+    """Return the packed vectors of each passage: of the whole, then of its windows."""
+    texts = [_texts_of(passage) for passage in passages]
+    codes = iter(_coded(encoder.encode([text for some in texts for text in some])))
+    return [b"".join(itertools.islice(codes, len(some))) for some in texts]
+
+
+def _texts_of(passage: Passage) -> list[str]:
+    """Return what of a passage has a vector: the whole, and its windows with its title where it has several."""
+    lead = passage.read[: len(passage.read) - len(passage.text)]
+    windows = [passage.text[cut.start : cut.end] for cut in passages_of(passage.text, WINDOW_CHARACTERS)]
+    return [passage.read, *(lead + window for window in windows if len(windows) > 1)]
+
+
+def _coded(vectors: FloatArray) -> list[bytes]:
+    """Pack unit vectors in 96 bytes each: 2 bits a number."""
+    levels = np.searchsorted(_BETWEEN, vectors).astype(np.uint8).reshape(len(vectors), _CODE_BYTES, 4)
+    codes = (levels << np.array([0, 2, 4, 6], np.uint8)).sum(axis=2, dtype=np.uint8)
+    return [code.tobytes() for code in codes]
+
+
+def _levels(codes: NDArray[np.uint8]) -> NDArray[np.int8]:
+    """Unpack what `_coded` packed, shape [n, DIM]."""
+    levels: NDArray[np.int8] = _BYTE_LEVELS[codes].reshape(len(codes), DIM)
+    return levels
+
+
+def _match(question: str, join: str = " OR ") -> str:
+    """Write a full-text query of a question's content words; empty if it has none."""
+    words = [word for word in dict.fromkeys(telling_words(in_single_words(question))) if word not in STOP_WORDS]
+    return join.join(map(_any_form, words[:_MOST_ASKED_WORDS]))
+
+
+def _any_form(word: str) -> str:
+    """Write one word of a full-text query, as any of its forms."""
+    forms = [f'"{form}"' for form in forms_of(word)]
+    return forms[0] if len(forms) == 1 else f"({' OR '.join(forms)})"
+
+
+def _plain(text: str) -> str:
+    return text.encode(errors="replace").decode().replace("\0", "\ufffd")
+
+
+def _passage(row: sqlite3.Row) -> Passage:
+    return Passage(
+        *(row["record"], row["kind"], row["source"], row["title"], row["person"]),
+        *(parse_moment(row["at"]) if row["at"] else None, row["text"], row["number"], row["path"]),
+    )
