@@ -318,7 +318,8 @@ def _said(asked: frozenset[str], grid: Grid) -> Iterator[Rows]:
             continue
         for said in by_words:
             rows = tuple(r for r, keys in enumerate(column.keys) if said <= keys)
-            fullness = max(len(said) / len(column.keys[r]) for r in by_words[said])
+            # A day has many names, of which one says it.
+            fullness = 1.0 if column.kind == "date" else max(len(said) / len(column.keys[r]) for r in by_words[said])
             yield Rows("said", rows, (k,), said, fullness)
             wholly = tuple(r for r in rows if column.keys[r] == said)
             if 0 < len(wholly) < len(rows):
