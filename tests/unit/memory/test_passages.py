@@ -701,7 +701,6 @@ OCTOBER = dt.datetime(2026, 11, 2, 9, tzinfo=dt.UTC)
         ("what's the alley door code", "5520#"),
         ("how much was the exam at the vets", "£68.00"),
         ("how many hours has aisha had since october", "3.5 hours (2 rows: Aisha: 1.5; Aisha: 2)"),
-        ("how many hours did aisha have in november", "2 hours"),
         ("how much has homecare charged us for october and november put together", "£862.50 (2 amounts)"),
         ("how much has homecare charged us altogether in november", "£448.50"),
         ("how much have I spent at tileshop altogether", "£70.90"),

@@ -40,7 +40,7 @@ from hearth.types import Context
 # operations in one question; an amount that is stated in words; exchange of currencies (a sum for each); a mail that
 # states the same amount again is a row of its own, unless its title and amount are the same.
 
-_OfAmounts = Literal["sum", "mean", "most", "least", "groups", "apart"]
+_OfAmounts = Literal["sum", "mean", "most", "least", "column", "groups", "apart"]
 _OfRecords = Literal["birthdays", "clash", "count", "held", "undone"]
 Operation = _OfAmounts | _OfRecords | Literal["waiting", "wanted", "due"]
 _N_READ = 2000
@@ -70,6 +70,8 @@ _HELD = re.compile(
     re.I,
 )
 """Asks for the number of times of something that may stand in the calendar: "how many shows am I doing in October"."""
+_COLUMN = re.compile(r"\s*how many (?P<what>[^\W\d_]+) (?:has|have|had|did) (?P<rest>.+)", re.I)
+"""Asks for what a table may have a column of: "how many hours has Ana had since May"."""
 _BIRTHDAYS = re.compile(
     r"\s*(?:who|whose|which|any)\b(?!.*\b(?:when|how|oldest|youngest)\b).*\bbirthdays?\b(?!.*\bnext\b\s*[?.!]*\Z)", re.I
 )
@@ -77,6 +79,7 @@ _HAS_BEEN = re.compile(r"\b(?:did|had|was|were|so far)\b|\bhave (?:i|we) (?:been
 _SOON = dt.timedelta(days=60)
 _IS_PAST = re.compile(r"\b(?:did|have|had|has|was|were)\b", re.I)
 _LONG = dt.timedelta(days=7300)
+_PASSED = re.compile(r"(?:been|passed|gone|elapsed|left|till|until|til|since|before|after|ago)\b", re.I)
 _DOING = word_set("""do doing did done have having had play playing go going went work working worked attend attending
     get got still planned booked left scheduled there this that""")
 _WANTING = re.compile(
@@ -96,7 +99,8 @@ _MONEY_ASKED = re.compile(
 )
 _MONTHS_TOGETHER = re.compile(rf"\b(?:{'|'.join(MONTHS)}) (?:and|&|plus) (?:{'|'.join(MONTHS)})\b", re.I)
 _SUMS = re.compile(
-    r"\b(?:did (?:i|we) (?:spend|pay|earn)|have (?:i|we) (?:spent|paid|earned)|(?:do|did) (?:i|we) .*\bspend|total"
+    r"\b(?:did (?:i|we) (?:spend|pay|earn)|(?:have|has) (?:i|we|(?:the|our|my) \w+)"
+    r" (?:spent|paid|earned)|(?:do|did) (?:i|we) .*\bspend|total"
     rf"|altogether|in all|so far|sum of|(?:all|put|taken) together|combined)\b|{_MONTHS_TOGETHER.pattern}",
     re.I,
 )
@@ -189,6 +193,8 @@ def asked_of_records(question: str) -> Asked | None:
         return Asked("clash", "")
     if (asked := _letters_asked(question) or _things_asked(question, matter)) is not None:
         return asked
+    if (column := _column_asked(question)) is not None:
+        return column
     if held := _HELD.match(question):
         words = matter_of(held["rest"]).split()
         return Asked("held", " ".join(word for word in words if word.casefold() not in _DOING), held["what"])
@@ -222,6 +228,15 @@ def _money_asked(question: str, matter: str) -> Asked | None:
     return next((Asked(operation, matter) for operation, form in _OF_AMOUNTS.items() if form.search(question)), None)
 
 
+def _column_asked(question: str) -> Asked | None:
+    """Parse a question for the whole of what somebody did or had; None where it asks how long ago something was."""
+    found = _COLUMN.match(question)
+    if found is None or re.match(r"(?:i|we)\b", found["rest"], re.I):
+        return None
+    before = matter_of(_PASSED.split(found["rest"])[0])
+    return Asked("column", before, found["what"].casefold()) if before else None
+
+
 def _without_times(matter: str, question: str, call: CallContext) -> str:
     """Return the words of a matter that are in no time that the question names."""
     slots = find_slots(question, call.now, Context())
@@ -240,6 +255,8 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
     asked = asked_of_records(question)
     if asked is None:
         return None
+    if asked.operation == "column":
+        return None  # a table's, if one has it
     country = str(call.settings.get("owner", {}).get("country") or "")
     named = times_named(question, call.now, country)
     periods = [_meant(one, asked, question, call.now) for one in named]

@@ -672,13 +672,13 @@ def _only_next(found: Plan) -> bool:
 
 
 def _has_lost(asked: Asked | DateAsked, found: Plan) -> bool:
-    """Return whether a plan only counts days, and to another day than the one asked for: "how long till my check" to
-    any next event, "until the policy runs out" to an event of the policy, "until Ana's birthday" to an event called
-    Ana."""
+    """Return whether a plan only counts days, and to another day than the one asked for, or where something else is to
+    be counted: "how long till my check" to any next event, "until the policy runs out" to an event of the policy,
+    "until Ana's birthday" to an event called Ana, "how many hours has Ana had since May" to May."""
     if "time_until" not in {step.tool for step in found.steps}:
         return False
     if asked.operation != "until":
-        return False
+        return asked.operation == "column"
     sought = [step.arguments.get("query") for step in found.steps if step.tool == "next_event"]
     return happens(asked.matter) or any(not isinstance(one, str) or _lacks_head(one, asked.matter) for one in sought)
 
