@@ -229,7 +229,7 @@ def ringing(text: str, request: pytest.FixtureRequest) -> None:
     assert hearth("ask", "remind me to water the plants tomorrow at nine").code == 0
     (entry,) = (request.getfixturevalue("home") / "owner" / "reminders").glob("*.ics")
     assert "VALARM" in entry.read_text()
-    loop = (ROOT / "src" / "hearth" / "cli" / "edge" / "run_commands.py").read_text()
+    loop = (ROOT / "src" / "hearth" / "cli" / "edge_commands.py").read_text()
     by_itself = re.findall(r'\bPiece\(\("(\w+)", "([\w-]+)"\)', loop)
     assert by_itself == [("edge", "sync"), ("memory", "tend"), ("learn", "--fast")]  # nothing there rings
     rings = [path.stem for path in (ROOT / "src").rglob("*.py") if "Ringing(" in path.read_text()]

@@ -278,7 +278,7 @@ def test_the_service_believes_only_its_proxies(serve: Serve, log: io.StringIO) -
     served = serve(CloudSettings(limits=Limits()))
     statuses = []
     with served.client("wrong") as client:
-        for k in range(130):
+        for k in range(250):  # wherever a minute ends among them, one of two minutes has more than it may
             statuses.append(client.get("/v1/tasks", headers={"x-forwarded-for": f"10.0.0.{k}"}).status_code)
-    assert statuses[-1] == 429
+    assert 429 in statuses
     assert threading.active_count() < 60

@@ -252,7 +252,7 @@ def test_without_torch_the_run_goes_on_and_says_how_to_install_it(
     def missing(*_: object, **__: object) -> None:
         raise MissingExtraError("training of the planner's second tier", "pip install 'hearth-agent[train]'")
 
-    monkeypatch.setattr(second_tier_training, "train", missing)
+    monkeypatch.setattr(second_tier_training, "train_pointer", missing)
     files = ("--train", TRAIN, "--test", TEST, "--tools", TOOLS)
     out = tmp_path / "out.json"
     code, said, progress = run("bench", "planning", *files, "--json", out)

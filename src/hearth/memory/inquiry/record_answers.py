@@ -17,6 +17,7 @@ from hearth.language.values.slots import find_slots
 from hearth.memory.inquiry.answer_reading import WHOLE, money_in, money_text
 from hearth.memory.inquiry.answer_telling import card_meant, card_witness, cards_of, is_of, past_of, witness_of
 from hearth.memory.inquiry.asking_mails import due_answer, waiting_answer, wanted_answer
+from hearth.memory.inquiry.grouped_sums import grouped_answer, groups_asked
 from hearth.memory.search.collecting import said_date
 from hearth.memory.search.passage_store import SENTENCE, Passage, PassageStore
 from hearth.memory.search.search_words import Period, times_named, without_times
@@ -136,7 +137,6 @@ _APART = re.compile(
 )
 """Asks how far two sums are apart: "how much more did I spend on clay than on glaze"."""
 _MOST_MONTHS = 12
-_BY_MONTHS = re.compile(r"\b(?:by|for (?:each|every)|per|each|every) (?:the )?months?\b", re.I)
 _DATED = re.compile(r"\b\d{1,2}(?:st|nd|rd|th)? (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.I)
 _ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 _OFFERED = re.compile(
@@ -185,8 +185,8 @@ def asked_of_records(question: str) -> Asked | None:
     if len(question) > _LONGEST_QUESTION:
         return None
     matter = matter_of(question)
-    if (by := _BY_MONTHS.search(question)) is not None and _SPENT.search(question):
-        return Asked("groups", matter_of(question[: by.start()] + question[by.end() :]))
+    if (groups := groups_asked(question)) is not None:
+        return Asked("groups", matter_of(groups.words), groups.group)
     if (apart := _APART.fullmatch(question.rstrip(" ?.!"))) is not None:
         return Asked("apart", apart["one"], apart["other"])
     if _CLASH.search(question):
@@ -277,7 +277,9 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
         case "undone":
             return _undone(asked, passages)
         case "groups":
-            return _by_months(asked, named[0] if named else None, passages, call.now)
+            groups = groups_asked(question)
+            by_months = _by_months(asked, named[0] if named else None, passages, call.now)
+            return by_months or (grouped_answer(groups, passages) if groups is not None else None)
         case "apart":
             return _apart(asked, passages, call)
         case "held":
@@ -474,7 +476,7 @@ def _money(asked: Asked, periods: Sequence[Period], passages: PassageStore, now:
 
 def _by_months(asked: Asked, period: Period | None, passages: PassageStore, now: dt.datetime) -> HomeAnswer | None:
     """Sum what mails and documents state month by month; a month without an amount is left out."""
-    if not asked.matter:
+    if asked.things != "month" or not asked.matter:
         return None
     told: list[str] = []
     witnesses: list[Witness] = []

@@ -82,7 +82,7 @@ def table_answer(question: str, read: Sequence[Passage], passages: PassageStore,
     value, kind = _told(program, grid)
     is_reckoned = program.operation in _RECKONED
     rows = program.chosen.rows if is_reckoned or program.operation in ("list", "yesno") else _rows_of(program, grid)
-    witnesses = tuple(witness_of(passage, _quote(grid, row)) for row in rows[:N_SHOWN])
+    witnesses = tuple(witness_of(passage, quote_of(grid, row)) for row in rows[:N_SHOWN])
     return HomeAnswer(kind, value, "", witnesses, round(chance, 4), is_reckoned=is_reckoned)
 
 
@@ -151,6 +151,7 @@ def _name(grid: Grid, row: int) -> str:
     return grid.columns[k].cells[row]
 
 
-def _quote(grid: Grid, row: int) -> str:
+def quote_of(grid: Grid, row: int) -> str:
+    """Write a row with the names of its columns."""
     said = ((column.name, column.cells[row]) for column in grid.columns)
     return " | ".join(f"{name}: {cell}" if name else cell for name, cell in said)

@@ -265,59 +265,17 @@ _OF_MONTHS = frozenset(map(key_of, MONTHS))
 _SMALL_UNITS = key_set("is in a for the but on at to per each every with if and or after before by from")
 
 
-# ── Table questions ───────────────────────────────────────────────────────────────────────────────────────
+# ── Orders of records ───────────────────────────────────────────────────────────────────────────────────────
 # Reads what is asked of a table: one operation, and what narrows its rows.
 #
-# Covered: sums, means, counts and lists of rows; the largest, the smallest, the first and the last of them, or all in
-# order; a direction (income or expenses), a state (paid or not), a bound ("over 100 euros"), groups by a column or by
-# month. Whether any table has what is asked is for `table_answers`. Not covered: two bounds or two groups at once;
-# records of the calendar, of mails and cards, which others order.
+# Covered: counts, lists and means of records; the largest, the smallest, the first and the last of them, or all in
+# order; a bound ("over 100 euros"). Not covered: two bounds at once; records of the calendar, of mails and cards, which
+# others order; groups (`grouped_sums`).
 
 Operation = Literal["sum", "mean", "count", "list", "most", "least", "first", "last"]
-Direction = Literal["in", "out", ""]
 
-# ── Directions and states ─────────────────────────────────────────────────────────────────────────────────
-_IN = re.compile(
-    r"\b(?:income|earnings|takings|revenue|receipts|earn(?:ed|s|t)?|(?:taken?|took|come|came|brought) in|received)\b",
-    re.I,
-)
-_TOOK = re.compile(r"\b(?:took|taken|made)\b", re.I)
-_OUT = re.compile(r"\b(?:expens\w+|expenditure|outgoings|spen[dt]|spends|spending|paid out|gone out|went out)\b", re.I)
-_COSTS = re.compile(r"\bcosts?\b", re.I)
-_DEEDS = "paid|settled|returned|delivered|answered|sold|sent|finished|signed|collected|received|done"
-_NOT = re.compile(
-    rf"(?:\bun(?P<un>{_DEEDS})|(?:\bnot|\bnever|n['’]?t) (?:yet )?(?:been )?(?:yet )?(?P<not>{_DEEDS})|\b"
-    r"(?P<owed>outstanding|overdue|(?:still )?owes?|owed|owing|still (?:due|open|to (?:pay|get|come))))\b",
-    re.I,
-)
-_DONE = re.compile(rf"\b(?:have|has|are|is|were|was|been|already) (?:all |been |already )*(?P<done>{_DEEDS})\b", re.I)
-_SUM_ASKED = re.compile(r"\s*(?:how much|what(?:['’]s| is| are| was| were| did| has| have| do| does)?)\b", re.I)
 _COUNT, _LIST = re.compile(r"\s*how many\b", re.I), re.compile(r"\s*(?:which|who|whose|what)\b", re.I)
-_HOW_MUCH = re.compile(r"\s*how much\b", re.I)
 _TOTAL = re.compile(r"\s*how much\b|.*\btotal\b", re.I)
-_OWN_SPENDING = re.compile(r"\b(?:did|have|do|had) (?:i|we)\b|\b(?:i|we)['’]ve\b", re.I)
-
-# ── Groups ────────────────────────────────────────────────────────────────────────────────────────────────
-_MONEY = (
-    r"(?:sales?|sold|takings|spen[dt]|spending|earn(?:ed|ings)?|income|paid|pay|costs?|rent|bills?|expens\w+|amounts?"
-    r"|sums?|totals?|invoices?|fees?|charges?|revenue)"
-)
-_GROUPS = (
-    "month|year|buyer|customer|client|payer|person|member|tenant|pupil|student|guest|supplier|vendor|shop|store|fair"
-    "|market|venue|place|room|event|course|class|job|project|category|kind|type|item|product|name"
-)
-"""What people sum by; "by card" and "by six" are none."""
-_BY_GROUPS = re.compile(rf"\b(?P<by>by|for (?:each|every)|per|each|every) (?:the )?(?P<key>{_GROUPS})s?\b", re.I)
-_SUMMED = re.compile(r"\b(?:did|have|has|sums?|totals?|spent|earned|sold|sales|takings|expenses)\b", re.I)
-_EACH_PAYS = re.compile(rf"\s*how much (?:did|has|have) (?:each|every) (?P<key>{_GROUPS})\b(?P<rest>.*)", re.I)
-_WHO_MOST = re.compile(
-    r"\s*who (?:has )?(?:bought|spent|paid|ordered) (?:the )?(?P<most>most|least)(?: from (?:me|us))?(?P<rest>.*)", re.I
-)
-_WHICH_MOST = re.compile(
-    rf"\s*which (?:of (?:my|our|the) )?(?P<key>{_GROUPS})s? (?:has |have )?(?P<did>earned|took|brought in|made|sold"
-    r"|paid|spent|costs?) (?:me |us )?(?:the )?(?P<most>most|least)\b(?P<rest>.*)",
-    re.I,
-)
 
 # ── Bounds and orders ─────────────────────────────────────────────────────────────────────────────────────
 _COUNTS = {word: n for n, word in enumerate(listed("one two three four five six seven eight nine ten"), 1)}
@@ -415,18 +373,11 @@ class TableAsked:
     operation: Operation
     words: str
     """What is left of the question: the table has to speak of it."""
-    direction: Direction = ""
-    """Whether only rows of income or of expenses count."""
-    state: str = ""
-    """Key of what was done or not ("paid"); empty: not asked."""
-    is_done: bool = False
     bound: Bound | None = None
     by: str = ""
     """Words for the column that is reckoned with; empty: that of amounts."""
     n: int = 0
     """How many rows are asked for; 0: all."""
-    group: str = ""
-    """Word for what the rows are summed by; empty: by nothing."""
     is_exact: bool = False
     """Whether the table has to speak of every word, as the form of the question says little."""
 
@@ -435,78 +386,10 @@ class TableAsked:
         """Whether the days of the rows order them."""
         return self.operation in ("first", "last") or bool(self.by and keys_of(self.by) & _OF_DAYS)
 
-    @property
-    def sense(self) -> Direction:
-        """Whether the column that is reckoned with is of income or of expenses."""
-        said = f"{self.by} {self.words}"
-        if _IN.search(said) or _TOOK.search(said):
-            return "in"
-        return "out" if _OUT.search(said) or _COSTS.search(said) else ""
-
 
 def asked_of_table(question: str) -> TableAsked | None:
     """Parse a question that the rows of one table may answer; None for any other."""
-    return _groups_asked(question) or _states_asked(question) or _rows_asked(question)
-
-
-def _groups_asked(question: str) -> TableAsked | None:
-    """Parse a question for sums by group. "How much is the rent per month" asks for a price."""
-    if (who := _WHO_MOST.match(question)) is not None:
-        return TableAsked(_end_of(who["most"]), who["rest"], group="buyer")
-    if (which := _WHICH_MOST.match(question)) is not None:
-        return TableAsked(_end_of(which["most"]), which["rest"], by=which["did"], group=which["key"].casefold())
-    if (each := _EACH_PAYS.match(question)) is not None:
-        return TableAsked("sum", each["rest"], group=each["key"].casefold())
-    said = _BY_GROUPS.search(question)
-    if said is None or _SORTED.search(question) or re.search(rf"\b{_MONEY}\b", question, re.I) is None:
-        return None
-    rest = question[: said.start()] + question[said.end() :]
-    if not said["by"].casefold().endswith("by") and not _SUMMED.search(rest):
-        return None
-    return TableAsked("sum", rest, group=said["key"].casefold())
-
-
-def _end_of(most: str) -> Operation:
-    return "most" if most.casefold() == "most" else "least"
-
-
-@dataclass(frozen=True, slots=True)
-class _State:
-    """A deed that a question says was done, or was not."""
-
-    deed: str
-    """Its key: "paid"."""
-    is_done: bool
-    is_listed: bool
-    """Whether its rows may be asked for by their names: not what is only owed, and of what was done what was paid."""
-
-
-def _state_said(question: str) -> _State | None:
-    """Read a state; where one deed was not done and another was, the one that was not."""
-    if (undone := _NOT.search(question)) is not None:
-        deed = undone["un"] or undone["not"] or "paid"
-        return _State(key_of(deed.casefold()), is_done=False, is_listed=not undone["owed"])
-    if (done := _DONE.search(question)) is not None:
-        deed = done["done"].casefold()
-        return _State(key_of(deed), is_done=True, is_listed=deed in ("paid", "settled"))
-    return None
-
-
-def _states_asked(question: str) -> TableAsked | None:
-    """Parse a question for rows that something was done to or not, or for all income or expenses."""
-    if any(form.search(question) for form in (_BOUND, _SORTED, _MEAN_SAID, _MOST, _LEAST)):
-        return None
-    state = _state_said(question)
-    if state is not None and _COUNT.match(question):
-        return TableAsked("count", question, state=state.deed, is_done=state.is_done)
-    if state is not None and not state.is_done and _HOW_MUCH.match(question):
-        return TableAsked("sum", question, state=state.deed)
-    direction: Direction = "in" if _IN.search(question) else "out" if _OUT.search(question) else ""
-    if direction and _SUM_ASKED.match(question) and not _OWN_SPENDING.search(question):
-        return TableAsked("sum", question, direction)
-    if state is not None and state.is_listed and _LIST.match(question):
-        return TableAsked("list", question, state=state.deed, is_done=state.is_done)
-    return None
+    return _rows_asked(question)
 
 
 @dataclass(frozen=True, slots=True)
@@ -566,19 +449,6 @@ def _bound_of(said: re.Match[str]) -> Bound:
     amounts = money_in(said["limit"])
     limit, currency = amounts[0][:2] if amounts else (number_in(said["limit"]), "")
     return Bound(" ".join(said["how"].casefold().split()), limit, currency)
-
-
-UNSAID = key_set(
-    "how much many which what total sum altogether all year month week quarter this last there still yet accounts "
-    "account books table list income earnings takings revenue receipts earn earned taken take took in come came "
-    "brought received expense expenses expenditure outgoings spend spent spending paid unpaid pay out gone went "
-    "outstanding overdue owe owes owed owing due open get one ones so far got have has been to from money got made "
-    "january february march april may june july august september october november december clients people "
-    "haven hasn hadn aren isn weren wasn didn don doesn won show give tell sort rank order name please"
-)
-"""Words of questions that no table has to say."""
-OF_SUMS = keys_of("sum total amount price value cost worth sale sales sold pay paid spend spent earn earned")
-"""Words for what is reckoned, which the column of amounts may call otherwise."""
 
 
 # ── Amount steps ──────────────────────────────────────────────────────────────────────────────────────────
