@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 from hearth.config import cache_folder
-
 from hearth.memory.answers.home_answers import HomeAnswers
 from hearth.memory.inquiry.answer_reading import AnswerReader
 from hearth.models.sentence_encoder import MiniLMEncoder

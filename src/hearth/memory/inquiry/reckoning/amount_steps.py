@@ -367,29 +367,22 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class TableAsked:
-    """What is asked of a table."""
+class RecordsAsked:
+    """What is asked of records of one kind."""
 
     operation: Operation
     words: str
-    """What is left of the question: the table has to speak of it."""
+    """What is left of the question: the records have to speak of it."""
     bound: Bound | None = None
     by: str = ""
-    """Words for the column that is reckoned with; empty: that of amounts."""
+    """Words for what orders them; empty: their amounts."""
     n: int = 0
-    """How many rows are asked for; 0: all."""
-    is_exact: bool = False
-    """Whether the table has to speak of every word, as the form of the question says little."""
+    """How many are asked for; 0: all."""
 
     @property
     def is_by_day(self) -> bool:
         """Whether the days of the rows order them."""
         return self.operation in ("first", "last") or bool(self.by and keys_of(self.by) & _OF_DAYS)
-
-
-def asked_of_table(question: str) -> TableAsked | None:
-    """Parse a question that the rows of one table may answer; None for any other."""
-    return _rows_asked(question)
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,7 +409,7 @@ def _order_said(question: str) -> _Order | None:
     return next((_Order(operation, said.span(), n=_n_said(question)) for operation, said in ends if said), None)
 
 
-def _rows_asked(question: str) -> TableAsked | None:
+def records_asked(question: str) -> RecordsAsked | None:
     """Parse a question for rows within a bound, for all in order, for the first of them or for their mean."""
     if not (_OPENS.match(question) and _OWN.search(_LEADS.sub("", question))):
         return None
@@ -434,7 +427,7 @@ def _rows_asked(question: str) -> TableAsked | None:
         return None
     words = re.sub(rf"\b{_N} (?=[^\W\d_])", " ", words)
     bound = _bound_of(bounded) if bounded is not None else None
-    return TableAsked(order.operation, words, bound=bound, by=order.by, n=order.n, is_exact=True)
+    return RecordsAsked(order.operation, words, bound=bound, by=order.by, n=order.n)
 
 
 def _n_said(question: str) -> int:
@@ -604,7 +597,7 @@ def _apart(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | 
 def _of_series(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | None:
     """Return the sum, the mean, the largest or the smallest amount of records of one kind: receipts, invoices."""
     place = _SERIES.search(asked)
-    rows_asked = asked_of_table(asked) if place is not None else None
+    rows_asked = records_asked(asked) if place is not None else None
     if place is not None and rows_asked is not None and (rows_asked.bound is not None or rows_asked.n > 1):
         return _records_chosen(rows_asked, place["place"], stated, moments)
     forms = (_LARGEST, _SMALLEST, _MEAN, _SUM, _DIFFERENCE)
@@ -625,7 +618,7 @@ def _of_series(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswe
     return _all_of(rows, currency, asked, is_mean=how is _MEAN)
 
 
-def _records_chosen(asked: TableAsked, place: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | None:
+def _records_chosen(asked: RecordsAsked, place: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | None:
     """Return the records of one kind whose amounts are the largest or lie within a bound, in order, or their mean."""
     if asked.is_by_day or asked.operation == "sum":
         return None
