@@ -810,7 +810,9 @@ class HomeAnswers:
         record = told.witnesses[0].record if told.witnesses else ""
         if not any(one.is_strangers for one in readings if one.candidate.passage.record == record):
             return told
-        if self._is_instruction(" ".join((told.value, *(one.quote for one in told.witnesses)))):
+        said = " ".join((told.value, *(one.quote for one in told.witnesses)))
+        cells = [told.value, *(cell for one in told.witnesses for cell in one.quote.split(" | "))]
+        if self._is_instruction(said) or any(self._orders(cell.partition(": ")[2] or cell) for cell in cells):
             return None
         witnesses = tuple(replace(one, is_strangers=True) for one in told.witnesses)
         return replace(told, witnesses=witnesses, chance=min(told.chance, _QUOTED))
@@ -870,7 +872,10 @@ class HomeAnswers:
         """Return whether a stranger's answer stands in an order: to the assistant, or to say something."""
         if not one.is_strangers or one.chance < LEAST_BESIDE:
             return False
-        sentence = sentence_of(one)
+        return self._orders(sentence_of(one))
+
+    def _orders(self, sentence: str) -> bool:
+        """Return whether a stranger's words order the assistant about, or to say something."""
         return is_order_to_say(sentence) or self._instruction_score(sentence) > LEAST_ORDER
 
     @staticmethod

@@ -110,8 +110,11 @@ def _told(asked: GroupsAsked, passage: Passage, grid: Grid) -> HomeAnswer | None
     groups = _groups(asked, grid)
     if amounts is None or groups is None:
         return None
-    sums, n_rows, rows = defaultdict[str, float](float), Counter[str](), []
-    for row, (group, value) in enumerate(zip(groups, amounts.values, strict=True)):
+    if len(amounts.units) > 1:
+        return None  # nothing of two currencies is added
+    sums, n_rows, rows, called = defaultdict[str, float](float), Counter[str](), [], dict[str, str]()
+    for row, (said, value) in enumerate(zip(groups, amounts.values, strict=True)):
+        group = called.setdefault(said.casefold(), said)
         if group and value is not None:
             sums[group] += value
             n_rows[group] += 1

@@ -535,10 +535,12 @@ def _amounts(matter: str, passages: PassageStore, now: dt.datetime) -> Iterable[
     """Yield every amount that is about a matter: rows of tables that name it; of other texts that name it, the amount
     they state."""
     wanted = stems(matter)
-    seen: set[tuple[str, float, str, dt.date | None]] = set()
+    seen: set[tuple[str, float, str, dt.date | None, str]] = set()
     for one in passages.all(("mail", "document", "note")):
         for amount in _in_table(one, wanted, now) if "|" in one.text else _in_text(one, wanted):
-            key = (one.record, amount.value, amount.currency, amount.at.date() if amount.at else None)
+            # Two rows of a table that say the same amount are two; a text may repeat its own.
+            row = amount.quote if "|" in one.text else ""
+            key = (one.record, amount.value, amount.currency, amount.at.date() if amount.at else None, row)
             if key not in seen:
                 seen.add(key)
                 yield amount

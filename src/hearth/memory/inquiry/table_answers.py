@@ -26,6 +26,7 @@ N_TABLES = 3
 """Most tables that are looked at for a question, the likeliest first."""
 _N_BESIDE = 5
 """Most rows that are told behind a number that was worked out from them."""
+_MOST_IN_TEXT = 5
 _UNCALLED = 0.5
 _RECKONED = frozenset({"sum", "mean", "count", "difference", "row sum", "columns apart"})
 _SIGN = re.compile(r"[€£$¥₹]")
@@ -48,7 +49,7 @@ class OfTable:
 def told_in(question: str, text: str, title: str, encoder: Encoder, *, has_lists: bool = False) -> OfTable | None:
     """Return the likeliest answer of the tables of a text, and of its lists; None where none tells."""
     found = []
-    for table in (*tables_in(text), *(lists_in(text) if has_lists else ())):
+    for table in (*tables_in(text), *(lists_in(text) if has_lists else ()))[:_MOST_IN_TEXT]:
         if (grid := Grid.of(table, title)) is None:
             continue
         asked, *heads = encoder.encode([question, *head_texts(grid)])
@@ -79,11 +80,24 @@ def table_answer(question: str, read: Sequence[Passage], passages: PassageStore,
     program, grid = best.told.program, best.grid
     if grid.titled.isdisjoint(words_of(question)):
         chance = min(chance, DOUBTED)  # another table may be meant
+    if is_partly(program, grid):
+        chance = min(chance, DOUBTED)
     value, kind = _told(program, grid)
     is_reckoned = program.operation in _RECKONED
     rows = program.chosen.rows if is_reckoned or program.operation in ("list", "yesno") else _rows_of(program, grid)
-    witnesses = tuple(witness_of(passage, quote_of(grid, row)) for row in rows[:N_SHOWN])
+    quotes = [quote_of(grid, row) for row in rows[:N_SHOWN]] or [" | ".join(column.name for column in grid.columns)]
+    witnesses = tuple(witness_of(passage, quote) for quote in quotes)
     return HomeAnswer(kind, value, "", witnesses, round(chance, 4), is_reckoned=is_reckoned)
+
+
+def is_partly(program: Program, grid: Grid) -> bool:
+    """Return whether something was reckoned of which a row says no number ("1:30"), or that are shares in per cent."""
+    if program.operation not in _RECKONED - {"count"} or program.column < 0:
+        return False
+    column = grid.columns[program.column]
+    return "%" in column.units or any(
+        column.values[row] is None and column.cells[row].strip(" -–") for row in program.chosen.rows
+    )
 
 
 def _chance(question: str, one: OfTable, most: float) -> float:
@@ -124,7 +138,11 @@ def _number(program: Program, value: float, grid: Grid) -> tuple[str, ValueKind]
     told = money_text(value, signs[0]) if signs else number_text(value)
     if not signs and program.operation != "count" and column is not None and re.fullmatch(r"[^\W\d_]+s", column.name):
         told = f"{told} {column.name}"
+    if column is not None and column.units == {"%"}:
+        told = f"{told}%"
     rows = program.chosen.rows
+    if program.operation in ("sum", "mean") and column is not None:
+        rows = tuple(row for row in rows if column.values[row] is not None)
     names = [_name(grid, row) for row in rows[:_N_BESIDE]]
     if program.operation == "count" and program.chosen.how != "all":
         more = [f"and {len(rows) - _N_BESIDE} more"] if len(rows) > _N_BESIDE else []

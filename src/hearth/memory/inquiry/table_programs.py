@@ -36,6 +36,11 @@ from hearth.memory.search.search_words import STOP_WORDS, keys_of
 FILE = "table_programs.npz"
 MOST_ROWS = 200
 _MOST_COLUMNS = 12
+_MOST_SINGLE = 80
+"""Most conditions that are tried, those that use most of the question first."""
+_MOST_SAID = 12
+"""Most different words of a question by which one column's cells are told apart."""
+LONGEST_QUESTION = 300
 _MOST_PAIRS = 24
 """Most pairs of conditions that are tried together."""
 _MOST_COMPARED = 4
@@ -69,9 +74,9 @@ N_LABELS = len(OPERATIONS) * len(_KINDS)
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NUMBER = re.compile(
-    r"\(?[-−+]?(?:[€£$¥₹]|[A-Z]{3}|Rs\.?|R|kr)?\s?"
+    r"\(?[-−+]?(?P<before>[€£$¥₹]|[A-Z]{3}|Rs\.?|R|kr)?\s?[-−]?"
     r"(?P<n>\d{1,3}(?:[, ]\d{3})+(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d+(?:[.,]\d+)?)\)?"
-    r"\s?(?:%|[^\W\d_]{1,8}\.?|[€£$¥₹])?"
+    r"\s?(?P<unit>%|[^\W\d_]{1,8}\.?|[€£$¥₹])?-?"
 )
 _DAY_NAMES = re.compile(
     r"\b(?:(?P<weekday>mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?s?|(?P<month>jan(?:uary)?|feb(?:ruary)?"
@@ -83,9 +88,11 @@ _DAY_SAID = re.compile(
     rf"|\b(?:{'|'.join(_MONTHS)})[a-z]* (\d{{1,2}})\b(?![.,:/-]\d)",
     re.I,
 )
+_MINUS = re.compile(r"\(|[-−]|[^\d]{1,4}[-−]|.*\d[^\d]?-\Z")
+_MOST_DIGITS = 24
 _SIGN = re.compile(r"[€£$¥₹]|\b[A-Z]{3}\b")
 _NUMBERS = re.compile(r"\d+(?:[.,:/-]\d+)*")
-_IN_QUESTION = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)?(?![\w%]|[.,]\d)")
+_IN_QUESTION = re.compile(r"(?<![\w.,])[€£$¥₹]?\d+(?:[.,]\d+)*(?![\w%]|[.,]\d)")
 _MONTH = re.compile(rf"\b(?P<m>{'|'.join(_MONTHS)})[a-z]*\b", re.I)
 _ISO = re.compile(r"\b(?P<y>\d{4})-(?P<m>\d\d)(?:-(?P<d>\d\d))?\b")
 _SLASHED = re.compile(
@@ -108,7 +115,13 @@ _BEYOND: dict[Selection, Callable[[float, float], bool]] = {
     "below": operator.lt,
     "to": operator.le,
 }
-_TOTALS = re.compile(r"(?:(?:grand|sub)[ -]?)?totals?|sum|altogether", re.I)
+_TOTALS = re.compile(
+    r"(?:(?:grand|sub)[ -]?)?totals?\b"
+    r"|(?:sum|sum total|altogether|all together|in all|balance(?: due| carried.*)?|gesamt)\Z",
+    re.I,
+)
+"""Begins a row of totals."""
+_RULE = re.compile(r"[-:= ]*")
 
 Floats = NDArray[np.float32]
 
@@ -129,6 +142,8 @@ class Column:
     """Of each cell its words."""
     named: frozenset[str]
     """Words of its name."""
+    units: frozenset[str]
+    """Currencies and units of its numbers: of two or more nothing is reckoned together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +158,17 @@ class Grid:
     @classmethod
     def of(cls, table: Table, title: str = "") -> Grid | None:
         """Type the columns of a table; None of one with fewer than two rows."""
-        rows = [row for row in table.texts() if not _TOTALS.fullmatch(next(filter(None, row), "").strip(" :"))]
-        rows = rows[:MOST_ROWS]
+        rows = [row for row in table.texts() if not _is_beside(row)][:MOST_ROWS]
         if len(rows) < 2:
             return None
         names = table.names()[:_MOST_COLUMNS]
         columns = tuple(_column(name, tuple(row[k] for row in rows)) for k, name in enumerate(names))
         return cls(columns, len(rows), frozenset(keys_of(title)))
+
+
+def _is_beside(row: Sequence[str]) -> bool:
+    """Return whether a row is of totals, or only a rule below the heads."""
+    return _TOTALS.match(next(filter(None, row), "").strip(" :")) is not None or all(map(_RULE.fullmatch, row))
 
 
 def _column(name: str, cells: tuple[str, ...]) -> Column:
@@ -177,6 +196,7 @@ def _column(name: str, cells: tuple[str, ...]) -> Column:
         values,
         keys,
         frozenset(words_of(name) | {*re.findall(r"[^\W\d_]+", name.casefold())} & _ASKING),
+        frozenset(filter(None, map(unit_of, cells))) if kind == "number" else frozenset(),
     )
 
 
@@ -193,14 +213,20 @@ def words_of(text: str) -> set[str]:
 def number_of(cell: str) -> float | None:
     """Return the number a cell is, with its unit or currency; None of another."""
     found = _NUMBER.fullmatch(cell.strip())
-    if found is None:
+    if found is None or len(found["n"]) > _MOST_DIGITS:
         return None
     digits, is_money = found["n"].replace(" ", ""), _SIGN.search(cell) is not None
     if is_money or "," in digits:
         digits = re.sub(r"\.(?=\d{3}(?:,|\Z))", "", digits)  # "€ 1.450"
     digits = re.sub(r",(?=\d{3}\b)", "", digits).replace(",", ".")
     value = float(digits)
-    return -value if re.match(r"\(|[-−]", cell.strip()) else value
+    return -value if _MINUS.match(cell.strip()) else value
+
+
+def unit_of(cell: str) -> str:
+    """Return the sign of a cell's currency, else its unit; empty: it has none, or is no number."""
+    found = _NUMBER.fullmatch(cell.strip())
+    return (found["before"] or found["unit"] or "").casefold().strip(".") if found is not None else ""
 
 
 def day_words(day: float | None) -> frozenset[str]:
@@ -263,6 +289,7 @@ def selections_of(asked: frozenset[str], question: str, grid: Grid) -> list[Rows
         for one in (*_said(asked, grid), *_bounded(question, grid), *_marked(asked, grid), *_compared(asked, grid))
         if one.rows
     ]
+    single = sorted(single, key=lambda rows: -len(rows.said))[:_MOST_SINGLE]
     pairs = [both for one, other in itertools.combinations(single, 2) if (both := _both(one, other)) is not None]
     pairs.sort(key=lambda rows: (-len(rows.said), len(rows.rows) or grid.n_rows))
     return [Rows("all", every, (), frozenset(), 1.0), *single, *pairs[:_MOST_PAIRS]]
@@ -272,7 +299,8 @@ def _both(one: Rows, other: Rows) -> Rows | None:
     """Return the rows that meet two conditions on different columns, maybe none; None where these are those of one."""
     if one.columns == other.columns or "not said" in (one.how, other.how):
         return None
-    rows = tuple(r for r in one.rows if r in other.rows)
+    among = frozenset(other.rows)
+    rows = tuple(r for r in one.rows if r in among)
     if len(rows) == min(len(one.rows), len(other.rows)) or (not rows and "said" not in (one.how, other.how)):
         return None
     return Rows(
@@ -316,7 +344,7 @@ def _said(asked: frozenset[str], grid: Grid) -> Iterator[Rows]:
                 by_words[frozenset(said)].append(r)
         if not by_words:
             continue
-        for said in by_words:
+        for said in sorted(by_words, key=lambda words: (-len(words), sorted(words)))[:_MOST_SAID]:
             rows = tuple(r for r, keys in enumerate(column.keys) if said <= keys)
             # A day has many names, of which one says it.
             fullness = 1.0 if column.kind == "date" else max(len(said) / len(column.keys[r]) for r in by_words[said])
@@ -335,7 +363,8 @@ def _said(asked: frozenset[str], grid: Grid) -> Iterator[Rows]:
 
 def _bounded(question: str, grid: Grid) -> Iterator[Rows]:
     """Yield the rows beyond a number or a day that the question says, on either side."""
-    numbers = {float(found.group().replace(",", ".")) for found in _IN_QUESTION.finditer(question)}
+    said = (number_of(found.group()) for found in _IN_QUESTION.finditer(question))
+    numbers = {number for number in said if number is not None}
     near_month = (question[max(found.start() - 8, 0) : found.end() + 8] for found in _MONTH.finditer(question))
     days = {day for text in near_month if (day := day_of(text)) is not None}
     for k, column in enumerate(grid.columns):
@@ -413,6 +442,8 @@ def _programs_over(chosen: Rows, grid: Grid) -> Iterator[Program]:
     for k in range(len(columns)):
         yield from _over_values(chosen, k, told, grid)
     numeric = [k for k in told if columns[k].kind == "number"]
+    if len(frozenset().union(*(columns[k].units for k in numeric))) > 1:
+        return
     if len(rows) == 1 and len(numeric) > 1:
         values = [value for k in numeric if (value := columns[k].values[rows[0]]) is not None]
         yield Program("row sum", chosen, -1, -1, float(sum(values)))
@@ -434,7 +465,7 @@ def _over_values(chosen: Rows, k: int, told: Sequence[int], grid: Grid) -> Itera
     valued = [(value, r) for r in chosen.rows if (value := column.values[r]) is not None]
     if len(valued) == 1 and column.kind == "number" and k not in chosen.columns:
         yield Program("sum", chosen, k, -1, valued[0][0])
-    if len(valued) < 2 or column.kind not in ("number", "date"):
+    if len(valued) < 2 or column.kind not in ("number", "date") or len(column.units) > 1:
         return
     highest, lowest = max(valued), min(valued)
     highest, lowest = (next(one for one in valued if one[0] == end[0]) for end in (highest, lowest))
@@ -717,6 +748,8 @@ def likeliest(question: str, grid: Grid, near: Floats, weights: Weights | None =
 
     Programs that come to the same value count together.
     """
+    if len(question) > LONGEST_QUESTION:
+        return None
     made = weighed(question, grid, near)
     scores = made.scores(weights or shipped_weights()).astype(np.float64)
     chances = np.exp(scores - scores.max())
