@@ -31,7 +31,7 @@ from hearth.types import Plain
 from hearth_home.mqtt_broker import configured, is_of_this_house, is_this_machine, secured_by
 
 if TYPE_CHECKING:
-    from websockets.sync.client import ClientConnection
+    from websockets.client import ClientProtocol
 
 
 # ── Settings ───────────────────────────────────────────────────────────────────────────────────────────
@@ -119,11 +119,87 @@ _LOOKS = (CONFIG, AREAS, DEVICES, ENTITIES, STATES)
 """What is asked on connecting, in this order: states are read by the rest."""
 
 
+class _Websocket:
+    """Text messages over an open socket, read and written by whoever calls, in one thread.
+
+    The library's own client reads in a second thread. Over TLS that loses what is written while the server's session
+    tickets are read (two threads in one SSL object, which OpenSSL does not allow), about once in 150 connections.
+
+    Raises:
+        TimeoutError, OSError: The server did not answer within `CONNECT_TIMEOUT_S`, or went away.
+        InvalidHandshake, EOFError: It answered something else.
+    """
+
+    def __init__(self, socket: socket.socket, address: str) -> None:
+        from websockets.client import ClientProtocol
+        from websockets.uri import parse_uri
+
+        self.socket = socket
+        self._protocol: ClientProtocol = ClientProtocol(parse_uri(address), max_size=MAX_MESSAGE_BYTES)
+        self._whole: deque[bytes] = deque()
+        self._parts: list[bytes] = []
+        self._protocol.send_request(self._protocol.connect())
+        self._write()
+        until = time.monotonic() + CONNECT_TIMEOUT_S
+        while self._protocol.handshake_exc is None and self._protocol.state.name == "CONNECTING":
+            self._read(until - time.monotonic())
+        if self._protocol.handshake_exc is not None:
+            raise self._protocol.handshake_exc
+
+    def send(self, text: str) -> None:
+        """Raises: ConnectionError: It is closed; nothing was sent. OSError."""
+        if self._protocol.state.name != "OPEN":
+            raise ConnectionError("closed")
+        self._protocol.send_text(text.encode())
+        self._write()
+
+    def recv(self, within_s: float) -> bytes:
+        """Return the next message. Raises: TimeoutError: None came. ConnectionError: It is closed."""
+        until = time.monotonic() + within_s
+        while not self._whole:
+            if self._protocol.state.name != "OPEN":
+                raise ConnectionError("closed")
+            self._read(until - time.monotonic())
+        return self._whole.popleft()
+
+    def close(self) -> None:
+        """Say that it ends, and do not wait for the answer."""
+        with contextlib.suppress(OSError):
+            if self._protocol.state.name == "OPEN":
+                self._protocol.send_close(1000)
+                self._write()
+
+    def _read(self, within_s: float) -> None:
+        from websockets.frames import Frame, Opcode
+
+        if within_s <= 0:
+            raise TimeoutError
+        self.socket.settimeout(within_s)
+        data = self.socket.recv(65_536)
+        if data:
+            self._protocol.receive_data(data)
+        else:
+            self._protocol.receive_eof()
+        for event in self._protocol.events_received():
+            if isinstance(event, Frame) and event.opcode in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
+                self._parts.append(bytes(event.data))
+                if event.fin:
+                    self._whole.append(b"".join(self._parts))
+                    self._parts.clear()
+        self._write()
+
+    def _write(self) -> None:
+        self.socket.settimeout(CONNECT_TIMEOUT_S)
+        for data in self._protocol.data_to_send():
+            if data:
+                self.socket.sendall(data)
+
+
 class AssistantSession:
     """An open connection. Made by `connected_assistant`."""
 
     def __init__(
-        self, socket: ClientConnection, assistant: Assistant, egress: Egress, reason: str, cancelled: threading.Event
+        self, socket: _Websocket, assistant: Assistant, egress: Egress, reason: str, cancelled: threading.Event
     ) -> None:
         self.n_dropped = 0
         """Messages left out because too many came."""
@@ -252,12 +328,11 @@ class AssistantSession:
 
     def _received(self, within_s: float) -> dict[str, Any]:
         """Raises: TimeoutError. TransientToolError: The connection ended. ToolError: It is not the protocol."""
-        from websockets.exceptions import ConnectionClosed
-
         try:
-            text = self._socket.recv(timeout=within_s)
-            said = json.loads(text)
-        except ConnectionClosed:
+            said = json.loads(self._socket.recv(within_s))
+        except TimeoutError:
+            raise
+        except OSError:
             raise TransientToolError(f"{self._assistant} closed the connection; try again") from None
         except (ValueError, RecursionError):
             said = None
@@ -266,11 +341,9 @@ class AssistantSession:
         return said
 
     def _send(self, said: dict[str, object]) -> None:
-        from websockets.exceptions import ConnectionClosed
-
         try:
             self._socket.send(json.dumps(said))
-        except (ConnectionClosed, OSError):
+        except OSError:
             raise TransientToolError(f"{self._assistant} closed the connection, nothing was sent; try again") from None
 
     def _record(self, said: str) -> None:
@@ -289,28 +362,25 @@ def connected_assistant(
     """
     try:
         from websockets.exceptions import InvalidHandshake, InvalidURI
-        from websockets.sync.client import connect
     except ImportError:
         raise MissingExtraError("Home Assistant", INSTALL_COMMAND) from None
     with egress.permit(assistant.host, assistant.port, reason), contextlib.ExitStack() as stack:
-        began = time.monotonic()
         try:
             raw = socket.create_connection((assistant.host, assistant.port), CONNECT_TIMEOUT_S)
             stack.callback(raw.close)
-            tls = egress.tls(assistant.host) if assistant.is_tls else None
-            opened = connect(
-                assistant.address, sock=raw, ssl=tls, server_hostname=assistant.host if tls else None,
-                compression=None, user_agent_header=None, proxy=None, open_timeout=CONNECT_TIMEOUT_S, close_timeout=1,
-                max_size=MAX_MESSAGE_BYTES, ping_interval=None,
-            )  # fmt: skip
+            if assistant.is_tls:
+                raw = egress.tls(assistant.host).wrap_socket(raw, server_hostname=assistant.host)
+                stack.callback(raw.close)
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            opened = stack.enter_context(contextlib.closing(_Websocket(raw, assistant.address)))
         except ssl.SSLCertVerificationError as error:
             raise ToolError(
                 f"the certificate of {assistant} cannot be trusted ({error.verify_message}), nothing was sent; check "
                 f'url in [home.assistant], or name its authority as ca_file under [network.host."{assistant.host}"]'
             ) from None
+        except TimeoutError:
+            raise TransientToolError(f"cannot reach {assistant} (it does not answer); check that it runs") from None
         except (InvalidHandshake, InvalidURI, EOFError, ssl.SSLError) as error:
-            if time.monotonic() - began >= CONNECT_TIMEOUT_S:
-                raise TransientToolError(f"cannot reach {assistant} (it does not answer); check that it runs") from None
             raise ToolError(
                 f"{assistant} does not speak its websocket API ({type(error).__name__}), nothing was sent; check url "
                 "in [home.assistant]"
@@ -320,10 +390,9 @@ def connected_assistant(
             raise TransientToolError(
                 f"cannot reach {assistant} ({said}), nothing was sent; check that it runs, and [home.assistant]"
             ) from None
-        with opened:
-            session = AssistantSession(opened, assistant, egress, reason, cancelled)
-            session.log_in()
-            yield session
+        session = AssistantSession(opened, assistant, egress, reason, cancelled)
+        session.log_in()
+        yield session
 
 
 def _line(text: str) -> str:
