@@ -25,7 +25,7 @@ import random
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -153,17 +153,22 @@ def home_lessons(pieces: Sequence[HomePiece], rng: random.Random) -> list[Lesson
             kind = ABSENT if not spans else SPAN if asked.yes is None else YES if asked.yes else NO
             found.append(Lesson(asked.q, lead + piece.text, kind, spans))
             if spans and rng.random() < _STRANGE:
-                if rng.random() < 0.5:
-                    near = [*range(max(0, number - _NEIGHBOURS), min(len(pieces), number + _NEIGHBOURS + 1))]
-                    rng.shuffle(near)
-                else:
-                    told = {word[:5] for word in telling_words(asked.q)}
-                    near = sorted(range(len(pieces)), key=lambda k: -len(told & words[k]))[:8]
+                near = _pieces_nearby(number, asked.q, words, rng)
                 others = [k for k in near if k != number and not any(a in pieces[k].text for a in asked.a)]
                 found += [Lesson(asked.q, leads[k] + pieces[k].text, ABSENT) for k in others[:1]]
             if spans and len(piece.text) >= _LONG_CHARACTERS:
                 found += _window_lessons(asked, lead, piece.text, kind, rng)
     return found
+
+
+def _pieces_nearby(number: int, question: str, words: Sequence[Set[str]], rng: random.Random) -> list[int]:
+    """Return pieces that could be read for a question by mistake: half the time neighbours, else those in its words."""
+    if rng.random() < 0.5:
+        near = [*range(max(0, number - _NEIGHBOURS), min(len(words), number + _NEIGHBOURS + 1))]
+        rng.shuffle(near)
+        return near
+    told = {word[:5] for word in telling_words(question)}
+    return sorted(range(len(words)), key=lambda k: -len(told & words[k]))[:8]
 
 
 def _window_lessons(asked: PieceQuestion, lead: str, text: str, kind: int, rng: random.Random) -> Iterator[Lesson]:

@@ -26,7 +26,7 @@ import random
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
@@ -176,18 +176,34 @@ def cases_of(lot: int) -> list[Case]:
         planner = RecallPlanner(encoder, prior=heads.without(parts, fresh=fresh), classifier=before)
         planner.add(d for d in shown if not fresh & _tools(d))
         asking = [one for number, one in enumerate(some) if set(one.accept) & fresh or number % _EVERY_NEW == lot]
-        cases += [_asked(planner, one, specs, "new") for one in asking]
         singles = [d for d in shown if fresh & _tools(d) and len(d.plan.steps) == 1]
         theirs = [d for d in (*people, *_acts(people)) if fresh & _tools(d) and len(d.plan.steps) == 1]
-        cases += [_shown(planner, d, specs, "new") for d in (*singles, *theirs[::_EVERY_PERSON])]
-        print(f"lot {lot}: {len(cases):,} requests read", file=sys.stderr)
-        examples = [d for tool in sorted(fresh) for d in [d for d in singles if tool in _tools(d)][:_N_EXAMPLES]]
-        planner.add(replace(d, source="owner") for d in examples)
-        others = [d for d in singles if d not in examples]
-        cases += [_shown(planner, d, specs, "examples") for d in (*others, *theirs[1::_EVERY_PERSON])]
-        cases += [_asked(planner, one, specs, "examples") for one in asking[::2]]
+        cases += _cases_of_new_tools(planner, fresh, asking, singles, theirs)
     print(f"lot {lot}: {len(cases):,} requests read", file=sys.stderr)
     return cases
+
+
+def _cases_of_new_tools(
+    planner: RecallPlanner,
+    fresh: frozenset[str],
+    asking: Sequence[RealRequest],
+    singles: Sequence[Demonstration],
+    theirs: Sequence[Demonstration],
+) -> Iterator[Case]:
+    """Yield what a planner that knows no demonstration of the fresh tools plans, then with a few of each.
+
+    Args:
+        singles: The shipped demonstrations of one step with a fresh tool; some of them become the examples.
+        theirs: Those of people.
+    """
+    specs = load_tools(None).specs
+    yield from (_asked(planner, one, specs, "new") for one in asking)
+    yield from (_shown(planner, d, specs, "new") for d in (*singles, *theirs[::_EVERY_PERSON]))
+    examples = [d for tool in sorted(fresh) for d in [d for d in singles if tool in _tools(d)][:_N_EXAMPLES]]
+    planner.add(replace(d, source="owner") for d in examples)
+    others = [d for d in singles if d not in examples]
+    yield from (_shown(planner, d, specs, "examples") for d in (*others, *theirs[1::_EVERY_PERSON]))
+    yield from (_asked(planner, one, specs, "examples") for one in asking[::2])
 
 
 def cases_of_shipped() -> list[Case]:

@@ -161,6 +161,50 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), f"{name(page)} links to {target}, which does not exist"
 
 
+FILES = {"hearth.toml", "__init__.py", "pyproject.toml"}
+MODULES = {
+    ".".join((folder.name, *path.relative_to(folder).with_suffix("").parts)).removesuffix(".__init__"): path
+    for folder in (ROOT / "src/hearth", *(ROOT / "packages").glob("*/hearth_*"), ROOT / "training")
+    for path in folder.rglob("*.py")
+}
+
+
+def leads_somewhere(said: str) -> bool:
+    """Whether a dotted name ends that of a module, or a name in it, as pages leave out `hearth`; a path that of a file."""
+    if "/" in said:
+        return any((ROOT / folder / said).exists() for folder in ("", "src/hearth", "src/hearth/serve"))
+    names = said.split(".")
+    for n in range(min(3, len(names))):
+        end, inner = ".".join(names[: len(names) - n]), names[len(names) - n :]
+        for module, path in MODULES.items():
+            if f".{module}".endswith(f".{end}") and all(defines(path, name) for name in inner):
+                return True
+    return False
+
+
+def defines(path: Path, name: str) -> bool:
+    """Whether a module has a function, class or value of that name; a package, whether it hands one on."""
+    wanted = rf"\b{name}\b" if path.name == "__init__.py" else rf"(?:def|class) {name}\b|^\s*{name}\s*[:=]"
+    return re.search(wanted, path.read_text(), re.M) is not None
+
+
+def test_the_architecture_names_what_is_there() -> None:
+    text = re.sub(r"^```.*?^```", "", (ROOT / "docs/explanation/architecture.md").read_text(), flags=re.S | re.M)
+    said = {one for one in re.findall(r"`([^`\s*…]+)`", text) if re.search(r"[./]", one)}
+    modules = {one for one in said if re.fullmatch(r"[a-z_/]+([.][\w/]+)*", one)} - set(GROUPS)
+    assert len(modules) > 100
+    assert sorted(one for one in modules if not leads_somewhere(one) and one not in FILES) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "is_there"),
+    [("guard.policy.warrant", True), ("language.reading.Utterance", True), ("serve.pages.page", True), ("training/", True),
+     ("guard.policy.licence", False), ("language.reading.Uterance", False), ("execution.ledgers", False), ("src/hearth/x.md", False)],
+)  # fmt: skip
+def test_a_name_of_nothing_is_found(said: str, is_there: bool) -> None:
+    assert leads_somewhere(said) is is_there
+
+
 def test_every_error_is_in_the_tree() -> None:
     tree = errors.__doc__ or ""
     classes = [n for n, c in vars(errors).items() if isinstance(c, type) and issubclass(c, errors.HearthError)]

@@ -72,18 +72,29 @@ def compose(
     current = [r for r in results if r.step not in replaced]
     done = [r for r in current if r.status == "done"]
     faults = [r for r in current if r.status in ("failed", "unknown", "denied")]
-    used = {ref.step for step in plan.steps for ref in step.refs()}
-    achieved = [r for r in done if r.step not in used or _spec(plan, r, tools).effect != "none"]
+    achieved = _achieved(plan, done, tools)
     is_mixed = len({_spec(plan, r, tools).returns for r in achieved if isinstance(r.value, list)}) > 1
     lines = [_result(plan, r, tools, now, is_named=is_mixed) for r in achieved]
     lines += [_fault(plan, result, done, tools, now) for result in faults]
     lines += _unsent(plan, achieved, tools) if is_owners else []
     lines += _remarks(plan, current, achieved, tools)
-    lines += _doubts(plan, [r for r in done if r.step in used], tools, now)
+    lines += _doubts(plan, _used(plan, done), tools, now)
     if is_stopped := any(r.error_kind == "CancelledError" for r in current):
         lines.insert(0, "You stopped this before it was over.")
     lines += _left_undone(plan, current, faults)
     return Answer("\n".join(lines), _status(plan, achieved, faults, is_stopped), _evidence(plan, done, tools, now))
+
+
+def _used(plan: Plan, done: Sequence[StepResult]) -> list[StepResult]:
+    """Return the results that other steps took up."""
+    used = {ref.step for step in plan.steps for ref in step.refs()}
+    return [r for r in done if r.step in used]
+
+
+def _achieved(plan: Plan, done: Sequence[StepResult], tools: Mapping[str, ToolSpec]) -> list[StepResult]:
+    """Return the results that are said: what no other step took up, and all that changed something."""
+    used = {r.step for r in _used(plan, done)}
+    return [r for r in done if r.step not in used or _spec(plan, r, tools).effect != "none"]
 
 
 _DRAFT = "DraftId"

@@ -231,6 +231,17 @@ UndoSteps = Callable[[Plain], tuple[Step, ...]]
 """What taking back the call with this result amounts to (`protocols.Reverting`)."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Signature:
+    """What the parameters of a function say."""
+
+    parameters: tuple[Parameter, ...]
+    """Those that a plan gives."""
+    context_name: str
+    """The parameter that takes the context of a call; empty: none does."""
+    resolvers: Mapping[str, Resolver]
+
+
 class FunctionTool:
     """A function with its spec; satisfies `protocols.Tool` and can still be called as the function it was."""
 
@@ -238,15 +249,14 @@ class FunctionTool:
         self,
         function: Callable[..., object],
         spec: ToolSpec,
-        context_name: str,
+        signature: _Signature,
         undo: Undo | None,
         undo_steps: UndoSteps | None,
-        resolvers: Mapping[str, Resolver],
     ) -> None:
         self.function = function
         self.spec = spec
-        self.resolvers = resolvers
-        self._context_name = context_name
+        self.resolvers = signature.resolvers
+        self._context_name = signature.context_name
         self._undo = undo
         self._undo_steps = undo_steps
         self.__doc__ = function.__doc__
@@ -294,14 +304,14 @@ def tool(
     """
 
     def wrap(function: Callable[..., object]) -> FunctionTool:
-        parameters, context_name, resolvers = _parameters(function)
+        signature = _signature(function)
         summary, _, examples = _docstring(function)
         returns, fields = _returns(function)
-        _check_origins(function.__name__, origins or {}, fields, [p.name for p in parameters])
+        _check_origins(function.__name__, origins or {}, fields, [p.name for p in signature.parameters])
         spec = ToolSpec(
             name=name or function.__name__,
             description=summary,
-            parameters=parameters,
+            parameters=signature.parameters,
             returns=returns,
             fields=fields,
             effect=effect,
@@ -316,7 +326,7 @@ def tool(
             answer=answer,
             answer_none=answer_none,
         )
-        return FunctionTool(function, spec, context_name, undo, undo_steps, resolvers)
+        return FunctionTool(function, spec, signature, undo, undo_steps)
 
     return wrap
 
@@ -357,7 +367,7 @@ def _docstring(function: Callable[..., object]) -> tuple[str, dict[str, str], tu
     return summary, described, tuple(examples)
 
 
-def _parameters(function: Callable[..., object]) -> tuple[tuple[Parameter, ...], str, dict[str, Resolver]]:
+def _signature(function: Callable[..., object]) -> _Signature:
     try:
         hints = typing.get_type_hints(function, include_extras=True)
     except NameError as error:
@@ -398,7 +408,7 @@ def _parameters(function: Callable[..., object]) -> tuple[tuple[Parameter, ...],
                 level_or=marks.level_or,
             )
         )
-    return tuple(parameters), context_name, resolvers
+    return _Signature(tuple(parameters), context_name, resolvers)
 
 
 @dataclass(frozen=True, slots=True)

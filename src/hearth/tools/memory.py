@@ -9,7 +9,7 @@ remembered: what is found counts as a stranger's words.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NewType
 
@@ -163,15 +163,7 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
     rows = [{"source": one.where, "text": _shortened(one.quote)} for one in found.witnesses[:N_SHOWN]]
     first = found.witnesses[0] if found.witnesses else None
     id = first.record if first is not None else call.key
-    sources = set()
-    for one in found.witnesses:
-        if one.kind in _MADE_HERE and one.source == "file":
-            call.rests_on[_MADE_HERE[one.kind], one.record] = "file"
-        else:
-            sources.add(one.source)
-        if one.source == "message":
-            call.whence.append(_whence_of(one, id, call))
-    call.origins[id] = next((source for source in _LEAST_TRUSTED if source in sources), "device")
+    _note_writers(found.witnesses, id, call)
     source = first.where if first is not None else "your things"
     elsewhere = "; ".join(f"{one.value} ({_dated(one)})" for one in found.witnesses if one.value)
     if len(found.witnesses) > 1 and not elsewhere:
@@ -183,6 +175,19 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
     behind = "" if found.value.startswith(NOTHING_THERE) else behind  # no one place says so
     about = (source, quote, doubt, elsewhere, rows, behind, found.is_named)
     return FoundAnswer(MemoryId(id), found.value, found.kind, *about)
+
+
+def _note_writers(witnesses: Iterable[Witness], id: str, call: CallContext) -> None:
+    """Note who may have written what the answer called `id` rests on: of several sources the least trusted."""
+    sources = set()
+    for one in witnesses:
+        if one.kind in _MADE_HERE and one.source == "file":
+            call.rests_on[_MADE_HERE[one.kind], one.record] = "file"
+        else:
+            sources.add(one.source)
+        if one.source == "message":
+            call.whence.append(_whence_of(one, id, call))
+    call.origins[id] = next((source for source in _LEAST_TRUSTED if source in sources), "device")
 
 
 def _whence_of(one: Witness, id: str, call: CallContext) -> Whence:

@@ -31,7 +31,10 @@ NAME = "best"
 LOWER = {
     "start": ("ask_first_output_p50_s", "ask_whole_p50_s", "idle_rss_mb", "rss_after_one_request_mb"),
     "walks": tuple(f"{walk}/{n}" for walk in ("mask", "ask", "correct", "forget") for n in ("n_files", "n_calls")),
-    "structure": ("now/core_lines", "now/n_core_files", "now/n_too_complex", "now/n_many_parameters", "now/n_circles"),
+    "structure": (
+        *("now/core_lines", "now/n_core_files", "now/n_too_complex", "now/n_many_parameters", "now/n_circles"),
+        "now/n_patterns_elsewhere",
+    ),
     "agent_loop": ("cpu_ratio_hearth_to/1_tools/smolagents", "cpu_ratio_hearth_to/100_tools/smolagents"),
     "real_requests": (
         "all/served_requests/acts_wrongly",

@@ -1,4 +1,4 @@
-"""The structure of a checkout in numbers: lines, rooms, circles, names, dependencies, docstrings, the core's wheel.
+"""The structure of a checkout in numbers: lines, rooms, circles, names, functions, patterns, docstrings, the wheel.
 
     python -m hearth_bench.measure.structure [--before CHECKOUT]
 
@@ -20,7 +20,7 @@ import time
 import tomllib
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from hearth_bench.measure.result_file import ROOT, write_result
@@ -29,6 +29,9 @@ MAX_FILES, MAX_LINES = 12, 4_000
 """Of one folder, files in its sub-folders aside."""
 MAX_COMPLEXITY, MAX_PARAMETERS = 20, 6
 _RELATIVE = re.compile(r"(What|Whether|Of|That|Which|How|Who|Whose|Whom|Where|When|Why)\b")
+_PATTERN_CALLS = frozenset({"compile", "findall", "finditer", "fullmatch", "match", "search", "split", "sub", "subn"})
+_READ_TEXT = ("language", "formats")
+"""The core's folders whose work is to read text."""
 _BRANCHES = (ast.If, ast.For, ast.While, ast.ExceptHandler, ast.IfExp, ast.comprehension)
 
 
@@ -65,7 +68,8 @@ def structure_of(checkout: Path) -> dict[str, object]:
         ),
         "n_core_dependencies": len(project["dependencies"]),
         "core_wheel": _wheel(checkout),
-        **_functions(trees),
+        **_functions(checkout, trees),
+        **_patterns(checkout / "src" / "hearth", trees),
         **_docstrings(trees),
     }
 
@@ -169,25 +173,65 @@ def _wheel(checkout: Path) -> dict[str, int]:
             return {"bytes": wheel.stat().st_size, "benchmark_data_bytes": of_bench}
 
 
-def _functions(trees: Mapping[Path, ast.Module]) -> dict[str, int]:
-    functions = [
-        node
-        for tree in trees.values()
+def _functions(checkout: Path, trees: Mapping[Path, ast.Module]) -> dict[str, object]:
+    """Count functions, and name those that are too complex or take too many parameters, the worst first."""
+    found = [
+        (f"{path.relative_to(checkout).as_posix()}:{node.name}", node)
+        for path, tree in trees.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
-    complexities = [_complexity(one) for one in functions]
+    complexities = Counter(dict(_above(((name, _complexity(node)) for name, node in found), MAX_COMPLEXITY)))
+    parameters = Counter(dict(_above(((name, _n_parameters(node)) for name, node in found), MAX_PARAMETERS)))
     return {
-        "n_functions": len(functions),
-        "n_too_complex": sum(found > MAX_COMPLEXITY for found in complexities),
-        "worst_complexity": max(complexities),
-        "n_many_parameters": sum(len(one.args.args) + len(one.args.kwonlyargs) > MAX_PARAMETERS for one in functions),
+        "n_functions": len(found),
+        "n_too_complex": len(complexities),
+        "worst_complexity": max(_complexity(node) for _, node in found),
+        "too_complex": dict(complexities.most_common()),
+        "n_many_parameters": len(parameters),
+        "many_parameters": dict(parameters.most_common()),
     }
+
+
+def _above(counted: Iterable[tuple[str, int]], most: int) -> Iterator[tuple[str, int]]:
+    """Yield what is above `most`; a name that was there already gets a number."""
+    names: Counter[str] = Counter()
+    for name, n in counted:
+        if n > most:
+            names[name] += 1
+            yield name if names[name] == 1 else f"{name} {names[name]}", n
+
+
+def _n_parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return len(function.args.args) + len(function.args.kwonlyargs)
 
 
 def _complexity(function: ast.AST) -> int:
     n_branches = sum(isinstance(node, _BRANCHES) for node in ast.walk(function))
     return 1 + n_branches + sum(len(node.values) - 1 for node in ast.walk(function) if isinstance(node, ast.BoolOp))
+
+
+def _patterns(core: Path, trees: Mapping[Path, ast.Module]) -> dict[str, object]:
+    """Count the places of the core where a regular expression is written, all and outside the rooms that read text."""
+    by_room: Counter[str] = Counter()
+    for path, tree in trees.items():
+        if path.is_relative_to(core):
+            n = sum(_writes_pattern(node) for node in ast.walk(tree))
+            by_room[path.relative_to(core).parts[0]] += n
+    outside = sum(n for room, n in by_room.items() if room not in _READ_TEXT)
+    return {
+        "n_patterns": sum(by_room.values()),
+        "n_patterns_elsewhere": outside,
+        "patterns_by_room": {room: n for room, n in by_room.most_common() if n},
+    }
+
+
+def _writes_pattern(node: ast.AST) -> bool:
+    """Return whether a node calls `re.compile` or its like; methods of what was compiled are not counted again."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return False
+    called = node.func
+    return isinstance(called.value, ast.Name) and called.value.id == "re" and called.attr in _PATTERN_CALLS
 
 
 def _docstrings(trees: Mapping[Path, ast.Module]) -> dict[str, float]:

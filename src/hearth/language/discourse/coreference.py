@@ -16,6 +16,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from hearth import patterns as re
 from hearth.formats.plans import only_reads, with_refs
@@ -148,10 +149,8 @@ def read_after(utterance: Utterance, recent: Sequence[Episode], tools: Mapping[s
     text, now, context = utterance.text, utterance.now, utterance.context
     recent = [replace(one, request=Utterance.of(one.request, context)) for one in recent]  # each is read once
     said = next((one for one in recent if not one.request.is_pressed), None)
-    if said is not None and (whole := answered(utterance, said)):
-        return Reading(whole, _still_meant(said.request, whole), may_be_order=begins_like_request(text))
-    if said is not None and (choice := chosen(text, said, now, tools)) is not None:
-        return Reading(said.request.text, (*said.request.records, choice))
+    if said is not None and (replied := _replied(utterance, said, tools)) is not None:
+        return replied
     last = next((e for e in recent if dt.timedelta() <= now - e.request.now <= WITHIN and e.plan is not None), None)
     if last is None or last.plan is None:
         return Reading(text)
@@ -169,6 +168,16 @@ def read_after(utterance: Utterance, recent: Sequence[Episode], tools: Mapping[s
     marked = utterance.saying(with_mark_first(text))
     reading = _revised(marked, last, changed, tools) or _gone_on(marked, last, recent, tools)
     return reading or _referring(utterance, last, tools)
+
+
+def _replied(utterance: Utterance, said: Episode, tools: Mapping[str, ToolSpec]) -> Reading | None:
+    """Read an answer to what was asked back: a value that was missing, or which of several things is meant."""
+    text, now = utterance.text, utterance.now
+    if whole := answered(utterance, said):
+        return Reading(whole, _still_meant(said.request, whole), may_be_order=begins_like_request(text))
+    if (choice := chosen(text, said, now, tools)) is not None:
+        return Reading(said.request.text, (*said.request.records, choice))
+    return None
 
 
 def _revised(utterance: Utterance, last: Episode, changed: str, tools: Mapping[str, ToolSpec]) -> Reading | None:
@@ -715,6 +724,10 @@ def _named_so(text: str, match: re.Match[str], noun: str, tools: Mapping[str, To
     return f"{before}the {noun}{after}"
 
 
+_Shown: TypeAlias = tuple[list[Mapping[str, Plain]], str, str]
+"""Records of an answer, the type of their id and the field that holds it."""
+
+
 def _picked(utterance: Utterance, last: Episode, tools: Mapping[str, ToolSpec]) -> Reading:
     """Pick a record of the last answer, by its place or as the only one."""
     text = utterance.text
@@ -726,9 +739,14 @@ def _picked(utterance: Utterance, last: Episode, tools: Mapping[str, ToolSpec]) 
     if match is not None and (shown is None or shown[1] not in _taken(tools)):
         thing = _talked_of(last)
         return Reading(f"{text[: match.start()]}{thing}{text[match.end() :]}" if thing else text)
-    if shown is None:
-        return Reading(text)
-    records, kind, field = shown
+    return _picked_of(utterance.saying(text), shown, match, tools) if shown is not None else Reading(text)
+
+
+def _picked_of(
+    utterance: Utterance, shown: _Shown, match: re.Match[str] | None, tools: Mapping[str, ToolSpec]
+) -> Reading:
+    """Pick one of the records that were shown: by "the second one", or the only one by the word that means it."""
+    text, (records, kind, field) = utterance.text, shown
     if (nth := _NTH.search(text)) is not None and _QUALIFIED.match(text, nth.end()):
         return Reading(text)  # "the latest mail from Ida" is another one
     place = _place(nth, len(records)) if nth is not None else 0 if len(records) == 1 else None
@@ -780,11 +798,9 @@ def _is_object(before: str) -> bool:
     return all(word in _BEFORE_IT for word in words[1:])
 
 
-def _shown(
-    last: Episode, tools: Mapping[str, ToolSpec], text: str = ""
-) -> tuple[list[Mapping[str, Plain]], str, str] | None:
-    """Return the records of the last step that gave any, the type of their id and the field that holds it; of lists
-    shown side by side, those of the kind that `text` names, else the first."""
+def _shown(last: Episode, tools: Mapping[str, ToolSpec], text: str = "") -> _Shown | None:
+    """Return the records of the last step that gave any; of lists shown side by side, those of the kind that `text`
+    names, else the first."""
     if last.plan is None:
         return None
     shown = list(_lists_shown(last, tools))
@@ -796,7 +812,7 @@ def _shown(
     return shown[0] if shown else None
 
 
-def _lists_shown(last: Episode, tools: Mapping[str, ToolSpec]) -> Iterator[tuple[list[Mapping[str, Plain]], str, str]]:
+def _lists_shown(last: Episode, tools: Mapping[str, ToolSpec]) -> Iterator[_Shown]:
     """Yield the records of each step that gave any, the last first, with the type of their id and its field."""
     assert last.plan is not None
     for result in reversed(last.results):

@@ -210,20 +210,26 @@ def answered(utterance: Utterance, asked: Episode) -> str:
     begins = _NO_DEEDS if _DEEDS & {*refusal.missing} else _REQUESTS
     if not 0 < len(words) <= _LONGEST_ANSWER or words[0].strip(",") in begins or text.rstrip().endswith("?"):
         return ""
-    names = {name.rpartition(".")[2] for name in refusal.missing}
-    slots = utterance.saying(said).slots
     then = Utterance.of(asked.request, utterance.context).saying(before)
     if (row := then.people_left_open) is not None and refusal.missing == _WHICH_PERSON:
         one = next((name for name in row.said if re.search(rf"\b{re.escape(name)}\b", said, re.IGNORECASE)), "")
         return f"{before[: row.start]}{one}{before[row.end :]}" if one else ""
     if (pair := then.alternatives) is not None:
         return _with_one_of(before, pair, said)
+    return _completed(then, utterance.saying(said), refusal.missing)
+
+
+def _completed(then: Utterance, answer: Utterance, missing: Sequence[str]) -> str:
+    """Return a request with what an answer says of the arguments it lacked; empty where it says nothing of them."""
+    before, said, slots = then.text, answer.text, answer.slots
+    words = said.lower().split()
+    names = {name.rpartition(".")[2] for name in missing}
     if names & _PEOPLE and _is_whole(said, slots) and slots[0].kind in _WHO:
         return _with_person(before, said, has_cue=slots[0].cue != "")
-    if names & _TIMES and (time := _time_said(utterance.saying(said), names)):
+    if names & _TIMES and (time := _time_said(answer, names)):
         return f"{before} {time}"
     if names == _LIST:
-        return _with_list(before, said, {name.partition(".")[0] for name in refusal.missing})
+        return _with_list(before, said, {name.partition(".")[0] for name in missing})
     if names <= {_UNIT_NOW, _UNIT_WANTED} and (unit := _unit_said(words)):
         return _with_unit(before, then.slots, unit, is_wanted=_UNIT_NOW not in names)
     if names & _ITEMS and (verb := re.match(r"(?:please\s+)?(?:add|put)\b", before, re.IGNORECASE)) is not None:

@@ -561,15 +561,27 @@ def several_told(said: Utterance) -> Row | None:
         return None
     head = _HEAD.match(text, verb.end())
     first = head.end() if head is not None else verb.end()
-    beside = _BESIDE.search(text, first)
     says = _SAYS_WHAT.search(text, first)
     if says is None:
         return None
+    beside = _BESIDE.search(text, first)
     if beside is not None and beside.start() > says.start():
         beside = None
-    end, behind = (beside.start(), beside.end()) if beside is not None else (says.start(), says.end())
-    is_clear = _ARTICLE.match(text, behind) is None  # "and book the court" names nobody
-    row = text[first:end]
+    ends = beside or says
+    is_clear = _ARTICLE.match(text, ends.end()) is None  # "and book the court" names nobody
+    row = _row_of(text[first : ends.start()], said, is_clear=is_clear)
+    if row is None:
+        return None
+    left = (*row.left, beside["who"]) if beside is not None else row.left
+    return Row(row.names, left) if row.names and 1 < len(row.names) + len(left) <= _MOST_COPIED else None
+
+
+def _row_of(row: str, said: Utterance, *, is_clear: bool) -> Row | None:
+    """Return who is named in a row of people; None where a piece of it is nobody's name.
+
+    Args:
+        is_clear: Whether what follows lets nobody think that it belongs to the row: then it may name strangers, too.
+    """
     pieces = _IN_A_ROW.split(row)
     people = [_people_in(piece, said) for piece in pieces]
     n_known = sum(bool(one) for one in people)
@@ -581,8 +593,7 @@ def several_told(said: Utterance) -> Row | None:
             return None
         names += [name for name, _ in known]
         left += [] if known else [piece]
-    left += [beside["who"]] if beside is not None else []
-    return Row(tuple(names), tuple(left)) if names and 1 < len(names) + len(left) <= _MOST_COPIED else None
+    return Row(tuple(names), tuple(left))
 
 
 def _is_name(word: str) -> bool:

@@ -862,8 +862,12 @@ def _modified(line: Line, index: int, *, has_the: bool) -> Reading:
         if found is not None:
             return found
     counted = rolling(line, place, sign, has_the or word == "past")
-    if counted is not None:
-        return counted
+    return counted if counted is not None else _modified_period(line, word, sign, place)
+
+
+def _modified_period(line: Line, word: str, sign: int, place: int) -> Reading:
+    """Read "next week", "the coming weekend", which begins this week, "last quarter"."""
+    target = line.word(place)
     if target == "weekend" and word in ("coming", "upcoming") and line.today.weekday() < 5:
         sign = 0
     if target in ("week", "weekend", "month", "year", "quarter"):

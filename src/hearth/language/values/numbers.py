@@ -766,8 +766,11 @@ def _operand(text: str, said: Sequence[Token], place: int, *, is_first: bool) ->
     share = _share(said, place)
     if share is not None:
         return share
-    if token.low in CURRENCY_SIGNS:
-        place += 1
+    return _number_at(text, said, place + (token.low in CURRENCY_SIGNS))
+
+
+def _number_at(text: str, said: Sequence[Token], place: int) -> tuple[str, int] | None:
+    """Read a number in digits or words, "3/4" or "20k"; a digit inside a word is none ("b2")."""
     if place < len(said) and said[place].kind == "day_month" and "/" in said[place].low:
         return said[place].low, place + 1
     read = spoken_number(said, place)

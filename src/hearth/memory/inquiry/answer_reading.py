@@ -299,15 +299,19 @@ def lines_of_others(question: str, passage: Passage, people: People) -> list[tup
         if meant & keys_of(f"{passage.title} {passage.person}"):
             return []
         return [one.span() for one in lines if people.known & keys_of(one.group()) - named]
-    anothers, unmeant, is_listed = people.known - named, named | {""}, _is_listed(meant, lines)
+    is_listed = _is_listed(meant, lines)
     heads = [
-        lead in anothers
-        or (is_listed and lead not in unmeant and _is_labelled(one.group()))
+        _begins_with_another(one.group(), named, people, is_listed=is_listed)
         or (mine is None and _OF_ME.match(one.group()) is not None)
         for one in lines
-        for lead in [_lead(one.group())]
     ]
     return _headed(lines, heads, own, passage.read)
+
+
+def _begins_with_another(line: str, named: Set[str], people: People, *, is_listed: bool) -> bool:
+    """Return whether a line begins with a name that is not meant: a known one or, in a list of people, any."""
+    lead = _lead(line)
+    return lead in people.known - named or (is_listed and lead not in named | {""} and _is_labelled(line))
 
 
 def _is_listed(meant: Set[str], lines: Iterable[re.Match[str]]) -> bool:

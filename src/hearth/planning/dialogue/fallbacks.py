@@ -844,22 +844,28 @@ def asked_beyond_listed(
     if FIND not in tools or not is_listed or plan.unserved or left[0].status != "done" or not question.is_question:
         return None
     value = left[0].value
-    found = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, Mapping)]
-    told = re.findall(r"\{(\w+)\}", tools[plan.steps[left[0].step].tool].answer)  # its notes are not told
-    held = keys_of(" ".join(str(one[name]) for one in found for name in told if isinstance(one.get(name), str)))
+    held = _told_keys(value, tools[plan.steps[left[0].step].tool])
     asked = frozenset(
         k for k in keys_of(question.text) - _OF_WHEN if not k[0].isdigit()
     )  # "the 8th" is said by any event
     is_any = isinstance(value, list) and (
         _LISTS_ANY.fullmatch(question.text.rstrip(" ?.!")) or not asks_what(question.text)
     )
-    left_open = asked - _said_in(asked, held)
-    if not found or not left_open or is_any:
+    left_open = asked - _said_in(asked, held) if held is not None else None
+    if not left_open or is_any:
         return None
     again = _asked_instead(request, plan, left[0].step, tools)
     deed = deed_asked(question.text)
     is_beside = bool(deed) and key_of(deed) in left_open
     return Beyond(again, asked, left_open, is_beside) if again is not None else None
+
+
+def _told_keys(value: object, spec: ToolSpec) -> Set[str] | None:
+    """Return the keys of the words in which a tool tells the records it found; None where it found none."""
+    found = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, Mapping)]
+    told = re.findall(r"\{(\w+)\}", spec.answer)  # its notes are not told
+    said = " ".join(str(one[name]) for one in found for name in told if isinstance(one.get(name), str))
+    return keys_of(said) if found else None
 
 
 _OF_WHEN = frozenset(

@@ -1,4 +1,4 @@
-"""Measure `hearth ask` from process start to first output, and the resident memory of an idle agent.
+"""Measure `hearth ask` from process start to first output, its CPU time, and the resident memory of an idle agent.
 
     python -m hearth_bench.measure.agent.cold_start          writes packages/hearth-bench/results/start.json
 
@@ -8,6 +8,7 @@ Each start is a process of its own on one home with the shipped demonstrations l
 from __future__ import annotations
 
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -41,7 +42,7 @@ def main() -> None:
         before = time.perf_counter()
         subprocess.run([hearth, "--home", home, "init", "--name", "A"], check=True, capture_output=True)
         init_s = time.perf_counter() - before
-        first, whole = zip(*(_ask([hearth, "--home", home, "ask", REQUEST]) for _ in range(N_STARTS)))
+        first, whole, cpus = zip(*(_ask([hearth, "--home", home, "ask", REQUEST]) for _ in range(N_STARTS)))
         idle = subprocess.run([sys.executable, "-c", IDLE, home], check=True, capture_output=True, text=True)
         helps = [_ask([hearth, "--help"])[1] for _ in range(N_STARTS)]
     opened_mb, used_mb = map(float, idle.stdout.split())
@@ -50,6 +51,8 @@ def main() -> None:
         "ask_first_output_p50_s": round(statistics.median(first), 3),
         "ask_first_output_max_s": round(max(first), 3),
         "ask_whole_p50_s": round(statistics.median(whole), 3),
+        "ask_cpu_p50_s": round(statistics.median(cpus), 3),
+        "ask_cpu_least_s": round(min(cpus), 3),
         "help_p50_s": round(statistics.median(helps), 3),
         "init_with_learning_s": round(init_s, 3),
         "idle_rss_mb": round(opened_mb, 1),
@@ -60,15 +63,21 @@ def main() -> None:
     write_result("start", results, seed=0, cpu_s=cpu_s, wall_s=time.perf_counter() - started)
 
 
-def _ask(command: list[str]) -> tuple[float, float]:
-    """Return the seconds to the first byte of output and to the end."""
-    before = time.perf_counter()
+def _ask(command: list[str]) -> tuple[float, float, float]:
+    """Return the seconds to the first byte of output and to the end, and those of CPU, of its own children too."""
+    before, cpu_before = time.perf_counter(), _children_cpu_s()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
         process.stdout.read(1)
         first = time.perf_counter() - before
         process.stdout.read()
-    return first, time.perf_counter() - before
+    return first, time.perf_counter() - before, _children_cpu_s() - cpu_before
+
+
+def _children_cpu_s() -> float:
+    """Return the CPU time of all children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":
