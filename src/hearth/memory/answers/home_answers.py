@@ -779,11 +779,11 @@ class HomeAnswers:
     def _read_answer(self, question: str, call: CallContext) -> HomeAnswer:
         """Answer a question from the passages that speak of it."""
         if (share := share_asked(question)) is not None:
-            told = share_answer(share, self._readings(share.question, call))
+            told = share_answer(share, self.readings(share.question, call))
             if told is not None and told.chance >= least_chance():
                 return told
         name = name_described(question, call)
-        readings = [one for one in self._readings(question, call) if not name or not _is_another_card(one, name)]
+        readings = [one for one in self.readings(question, call) if not name or not _is_another_card(one, name)]
         best = readings[0] if readings else None
         if (rows := self._of_tables(question, readings)) is not None:
             return rows
@@ -804,7 +804,7 @@ class HomeAnswers:
         that a stranger may have written, and nothing that reads like an instruction."""
         if self._encoder is None or not readings:
             return None
-        told = table_answer(question, [one.candidate.passage for one in readings], self.passages, self._encoder)
+        told = table_answer(question, readings, self.passages, self._encoder)
         if told is None or told.chance <= max(readings[0].chance, least_chance()):
             return None
         record = told.witnesses[0].record if told.witnesses else ""
@@ -817,7 +817,7 @@ class HomeAnswers:
         witnesses = tuple(replace(one, is_strangers=True) for one in told.witnesses)
         return replace(told, witnesses=witnesses, chance=min(told.chance, _QUOTED))
 
-    def _readings(self, question: str, call: CallContext) -> list[Reading]:
+    def readings(self, question: str, call: CallContext) -> list[Reading]:
         """Read the passages that speak of a question, the likeliest answer first."""
         people = self._people(call)
         question = with_apostrophes(question, people)

@@ -8,28 +8,45 @@ Not covered: tables of which no passage was near enough to be read.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from hearth import patterns as re
-from hearth.memory.inquiry.answer_reading import covered, money_in, money_text, number_text
+from hearth.memory.inquiry.answer_reading import Reading, covered, money_in, money_text, number_text
 from hearth.memory.inquiry.answer_telling import kind_of, witness_of
-from hearth.memory.inquiry.table_programs import Grid, Program, Told, head_texts, likeliest, nearness, words_of
+from hearth.memory.inquiry.table_programs import (
+    Grid,
+    Meaning,
+    Program,
+    Told,
+    head_texts,
+    likeliest,
+    words_of,
+)
 from hearth.memory.search.collecting import lists_in, tables_in
 from hearth.memory.search.passage_store import Passage, PassageStore
+from hearth.memory.search.search_words import fitted
 from hearth.protocols import Encoder, HomeAnswer, ValueKind
 from hearth.tools.memory import DOUBTED, N_SHOWN
 
-N_TABLES = 3
+N_TABLES = 4
 """Most tables that are looked at for a question, the likeliest first."""
 _N_BESIDE = 5
 """Most rows that are told behind a number that was worked out from them."""
 _MOST_IN_TEXT = 5
-_UNCALLED = 0.5
-_RECKONED = frozenset({"sum", "mean", "count", "difference", "row sum", "columns apart"})
+_RECKONED = frozenset({"sum", "mean", "count", "difference", "row sum", "columns apart", "days apart", "product"})
+_EXTREMES = frozenset({"max", "min", "argmax", "argmin", "mode", "first", "last"})
+_LISTS = frozenset({"list", "ranked", "ranked up"})
 _SIGN = re.compile(r"[€£$¥₹]")
+CHOICE_SIGNS = (
+    *("bias", "chance", "silence", "spoken", "spoken of most", "about", "without heads", "titled", "rank", "first"),
+    *("reckoned", "list", "yes or no", "extreme", "read", "read here", "agrees"),
+    *("words", "cosine", "held", "held of most", "near", "rival"),
+)
+"""What is weighed of a table's answer beside what other passages say (`data/table_choice.json`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +55,8 @@ class OfTable:
 
     told: Told
     grid: Grid
+    near: float
+    """How near the question is to the name of a column, as cosine."""
 
     @property
     def value(self) -> str:
@@ -46,48 +65,145 @@ class OfTable:
         return number_text(value) if isinstance(value, float) else "; ".join(value)
 
 
+@dataclass(frozen=True, slots=True)
+class TableCandidate:
+    """What one record's table tells of a question, and what speaks for it."""
+
+    of_table: OfTable
+    passage: Passage
+    """The first of the record."""
+    signs: tuple[float, ...]
+    """One number for each of `CHOICE_SIGNS`."""
+
+    @property
+    def chance(self) -> float:
+        """The probability that this is the answer."""
+        weights: dict[str, float] = fitted("table_choice")["weights"]
+        score = sum(weights[name] * sign for name, sign in zip(CHOICE_SIGNS, self.signs, strict=True))
+        return 1.0 / (1.0 + math.exp(-score))
+
+    def answer(self, chance: float) -> HomeAnswer:
+        """Tell it with the rows it came from; with doubt, where a row says no number."""
+        program, grid = self.of_table.told.program, self.of_table.grid
+        chance = min(chance, DOUBTED) if is_partly(program, grid) else chance
+        value, kind = _told(program, grid)
+        is_reckoned = program.operation in _RECKONED
+        rows = program.chosen.rows if is_reckoned or program.operation in ("list", "yesno") else _rows_of(program, grid)
+        quotes = [quote_of(grid, row) for row in rows[:N_SHOWN]] or [" | ".join(column.name for column in grid.columns)]
+        witnesses = tuple(witness_of(self.passage, quote) for quote in quotes)
+        return HomeAnswer(kind, value, "", witnesses, round(chance, 4), is_reckoned=is_reckoned)
+
+
 def told_in(question: str, text: str, title: str, encoder: Encoder, *, has_lists: bool = False) -> OfTable | None:
     """Return the likeliest answer of the tables of a text, and of its lists; None where none tells."""
+    best = _likeliest_in(question, text, title, encoder, has_lists=has_lists)
+    return best if best is not None and best.told.is_likely else None
+
+
+def _likeliest_in(question: str, text: str, title: str, encoder: Encoder, *, has_lists: bool) -> OfTable | None:
     found = []
     for table in (*tables_in(text), *(lists_in(text) if has_lists else ()))[:_MOST_IN_TEXT]:
         if (grid := Grid.of(table, title)) is None:
             continue
-        asked, *heads = encoder.encode([question, *head_texts(grid)])
-        if (told := likeliest(question, grid, nearness(asked, np.stack(heads)))) is not None:
-            found.append(OfTable(told, grid))
+        asked, *named = encoder.encode([question, *head_texts(grid)])
+        heads = np.stack(named)
+        if (told := likeliest(question, grid, Meaning.of(asked, heads))) is not None:
+            found.append(OfTable(told, grid, float((heads @ asked).max())))
     return max(found, key=lambda one: one.told.chance, default=None)
 
 
-def table_answer(question: str, read: Sequence[Passage], passages: PassageStore, encoder: Encoder) -> HomeAnswer | None:
+def table_answer(
+    question: str, readings: Sequence[Reading], passages: PassageStore, encoder: Encoder
+) -> HomeAnswer | None:
     """Return the likeliest answer of the tables among passages; None where none tells.
 
-    A program that leaves unused what another passage speaks of is less likely to be meant.
-
     Args:
-        read: The passages that were read for the question, the likeliest first.
+        readings: What was read for the question, the likeliest first.
     """
-    found: list[tuple[float, OfTable, Passage]] = []
-    most = max((covered(question, f"{one.person} {one.read}") for one in read), default=0.0) or 1.0
-    records = dict.fromkeys(one.record for one in read if "|" in one.text or one.kind == "note")
-    for record in list(records)[:N_TABLES]:
-        pieces = passages.of_record(record)
-        text, first = "\n".join(one.text for one in pieces), pieces[0]
-        if (one := told_in(question, text, first.title, encoder, has_lists=first.kind == "note")) is not None:
-            found.append((_chance(question, one, most), one, first))
+    found = table_candidates(question, readings, passages, encoder)
     if not found:
         return None
-    chance, best, passage = max(found, key=lambda one: one[0])
-    program, grid = best.told.program, best.grid
-    if grid.titled.isdisjoint(words_of(question)):
-        chance = min(chance, DOUBTED)  # another table may be meant
-    if is_partly(program, grid):
-        chance = min(chance, DOUBTED)
-    value, kind = _told(program, grid)
-    is_reckoned = program.operation in _RECKONED
-    rows = program.chosen.rows if is_reckoned or program.operation in ("list", "yesno") else _rows_of(program, grid)
-    quotes = [quote_of(grid, row) for row in rows[:N_SHOWN]] or [" | ".join(column.name for column in grid.columns)]
-    witnesses = tuple(witness_of(passage, quote) for quote in quotes)
-    return HomeAnswer(kind, value, "", witnesses, round(chance, 4), is_reckoned=is_reckoned)
+    likely = max(found, key=lambda one: one.chance)
+    return likely.answer(likely.chance)
+
+
+def table_candidates(
+    question: str, readings: Sequence[Reading], passages: PassageStore, encoder: Encoder
+) -> list[TableCandidate]:
+    """Return what each table among passages tells, with what speaks for it.
+
+    Args:
+        readings: What was read for the question, the likeliest first.
+    """
+    asked = _Asked(question, readings)
+    found: list[tuple[OfTable, Passage, int, str]] = []
+    for rank, record in enumerate(asked.records):
+        pieces = passages.of_record(record)
+        text, first = "\n".join(one.text for one in pieces), pieces[0]
+        one = _likeliest_in(question, text, first.title, encoder, has_lists=first.kind == "note")
+        if one is not None:
+            found.append((one, first, rank, text))
+    chances = [one.told.chance for one, *_ in found]
+    rivals = [max([*chances[:k], *chances[k + 1 :]], default=0.0) for k in range(len(chances))]
+    return [
+        TableCandidate(one, first, (*asked.signs(one, first, rank, text), _log_odds(rival)))
+        for (one, first, rank, text), rival in zip(found, rivals, strict=True)
+    ]
+
+
+class _Asked:
+    """A question with what was read for it."""
+
+    def __init__(self, question: str, readings: Sequence[Reading]) -> None:
+        self.question, self.readings = question, readings
+        self.keys = words_of(question)
+        read = [one.candidate.passage for one in readings]
+        records = dict.fromkeys(one.record for one in read if "|" in one.text or one.kind == "note")
+        self.records = list(records)[:N_TABLES]
+        self.most = max((covered(question, f"{one.person} {one.read}") for one in read), default=0.0) or 1.0
+        """The largest share of the question's words that one of the passages holds."""
+
+    def signs(self, one: OfTable, passage: Passage, rank: int, text: str) -> tuple[float, ...]:
+        """Return one number for each of `CHOICE_SIGNS` but the last.
+
+        Args:
+            passage: The first of the table's record.
+            text: All of the record.
+        """
+        told, best = one.told, self.readings[0]
+        heads = frozenset().union(*(column.named for column in one.grid.columns))
+        operation = told.program.operation
+        of_record = [read.candidate for read in self.readings if read.candidate.passage.record == passage.record]
+        held = covered(self.question, f"{passage.title} {text}")
+        return (
+            1.0,
+            _log_odds(told.chance),
+            _log_odds(told.silence),
+            told.spoken,
+            min(told.spoken / self.most, 1.0),
+            float(not (heads | one.grid.titled).isdisjoint(self.keys)),
+            float(not heads),
+            float(not one.grid.titled.isdisjoint(self.keys)),
+            float(rank),
+            float(rank == 0),
+            float(operation in _RECKONED),
+            float(operation in _LISTS),
+            float(operation == "yesno"),
+            float(operation in _EXTREMES),
+            _log_odds(best.chance),
+            float(best.candidate.passage.record == passage.record),
+            float(best.text.strip().casefold() == one.value.casefold()),
+            math.log1p(max(found.words for found in of_record)),
+            max(found.cosine for found in of_record),
+            held,
+            min(held / self.most, 1.0),
+            one.near,
+        )
+
+
+def _log_odds(chance: float) -> float:
+    chance = min(max(chance, 0.01), 0.99)
+    return math.log(chance / (1.0 - chance))
 
 
 def is_partly(program: Program, grid: Grid) -> bool:
@@ -98,21 +214,6 @@ def is_partly(program: Program, grid: Grid) -> bool:
     return "%" in column.units or any(
         column.values[row] is None and column.cells[row].strip(" -–") for row in program.chosen.rows
     )
-
-
-def _chance(question: str, one: OfTable, most: float) -> float:
-    """Return how likely a table's answer is meant among other passages.
-
-    Less, where its program leaves unused what another passage speaks of, and where the question shares no word with
-    what the table or its columns are called; such a list without heads is not meant.
-
-    Args:
-        most: The largest share of the question's words that one of the passages holds.
-    """
-    heads = frozenset().union(*(column.named for column in one.grid.columns))
-    is_about = not (heads | one.grid.titled).isdisjoint(words_of(question))
-    least = 1.0 if is_about else _UNCALLED if heads else 0.0
-    return one.told.chance * min(one.told.spoken / most, 1.0) ** 2 * least
 
 
 def _told(program: Program, grid: Grid) -> tuple[str, ValueKind]:
@@ -131,12 +232,21 @@ def _told(program: Program, grid: Grid) -> tuple[str, ValueKind]:
 
 def _number(program: Program, value: float, grid: Grid) -> tuple[str, ValueKind]:
     """Tell a number with the currency of its column, and the rows it came from."""
+    if program.operation == "days apart":
+        return f"{number_text(value)} day{'s' if value != 1 else ''}", "number"
     column = grid.columns[program.column] if program.column >= 0 else None
     cells = column.cells if column is not None else ()
+    if program.operation == "product":
+        cells += grid.columns[program.order].cells
     signs = [found[0][1] for cell in cells if (found := money_in(cell))]
     signs = signs or [sign.group() for cell in cells if (sign := _SIGN.search(cell)) is not None]
     told = money_text(value, signs[0]) if signs else number_text(value)
-    if not signs and program.operation != "count" and column is not None and re.fullmatch(r"[^\W\d_]+s", column.name):
+    if (
+        not signs
+        and program.operation not in ("count", "product")
+        and column is not None
+        and re.fullmatch(r"[^\W\d_]+s", column.name)
+    ):
         told = f"{told} {column.name}"
     if column is not None and column.units == {"%"}:
         told = f"{told}%"

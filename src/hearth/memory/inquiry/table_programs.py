@@ -2,10 +2,11 @@
 
 A program chooses rows (all; those that hold a word of the question, or lie beyond a number that it says; those with a
 tick or without one; those with or without anything in a column) and makes one thing of them: a cell, a list, a count, a
-sum, a mean, an extreme or the name of its row, a difference, yes or no. Every small program is made and run; a
-log-linear model of what the question says beside what a program uses gives each its probability (Pasupat and Liang
-2015, "Compositional semantic parsing on semi-structured tables", https://arxiv.org/abs/1508.00305). One of them says
-that the table does not tell. The weights (`data/table_programs.npz`) are made by `training.table_programs_train`.
+sum, a mean, an extreme or the name of its row, a difference, the days between, a sum of products, yes or no. Every
+small program is made and run; a log-linear model of what the question says beside what a program uses gives each its
+probability (Pasupat and Liang 2015, "Compositional semantic parsing on semi-structured tables",
+https://arxiv.org/abs/1508.00305). One of them says that the table does not tell. The weights
+(`data/table_programs.npz`) are made by `training.table_programs_train`.
 
 Covered: one table of at most `MOST_ROWS` rows, two conditions on rows, a bound, the days and months that cells write.
 Not covered: several tables, shares in per cent, rows that follow one another, conversions of units.
@@ -22,7 +23,7 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.resources import files
 from typing import Literal, get_args
 
@@ -46,6 +47,8 @@ _MOST_PAIRS = 24
 _MOST_COMPARED = 4
 """Most columns of numbers that are compared with each other."""
 _MOST_LIMITS = 3
+_MOST_LISTED = 12
+"""Most rows of which all are told as a list."""
 _MOST_RANKED = 30
 """Most rows that are told in order."""
 _MOST_PROGRAMS = 4000
@@ -59,7 +62,7 @@ ROLES = ("told", "reckoned", "orders", "conditions", "passed over")
 # fmt: off
 Operation = Literal[
     "cell", "list", "count", "sum", "mean", "max", "min", "argmax", "argmin", "first", "last", "difference", "row sum",
-    "columns apart", "mode", "ranked", "ranked up", "yesno", "nothing",
+    "columns apart", "days apart", "product", "mode", "ranked", "ranked up", "yesno", "nothing",
 ]
 Selection = Literal[
     "all", "said", "said wholly", "either", "not said", "above", "from", "below", "to", "more", "ticked", "unticked",
@@ -108,6 +111,7 @@ _ASKING = frozenset(
 )
 """Small words that name columns."""
 _BLANK = " -–"
+_NO_LEAP_YEAR = 2027
 _UNSAID = STOP_WORDS | {"st", "nd", "rd", "th"}
 _BEYOND: dict[Selection, Callable[[float, float], bool]] = {
     "above": operator.gt,
@@ -158,12 +162,22 @@ class Grid:
     @classmethod
     def of(cls, table: Table, title: str = "") -> Grid | None:
         """Type the columns of a table; None of one with fewer than two rows."""
-        rows = [row for row in table.texts() if not _is_beside(row)][:MOST_ROWS]
+        rows = [tuple(row) for row in table.texts() if not _is_beside(row)][:MOST_ROWS]
         if len(rows) < 2:
             return None
         names = table.names()[:_MOST_COLUMNS]
         columns = tuple(_column(name, tuple(row[k] for row in rows)) for k, name in enumerate(names))
+        if any(map(_is_named_by_value, columns)):  # the table has no heads
+            rows = [tuple(names), *rows]
+            columns = tuple(_column("", tuple(row[k] for row in rows)) for k in range(len(names)))
         return cls(columns, len(rows), frozenset(keys_of(title)))
+
+
+def _is_named_by_value(column: Column) -> bool:
+    """Return whether what stands at the head of a column is one of its values: a number, unless a year, or a day."""
+    if column.kind == "number":
+        return number_of(column.name) is not None and not _YEAR.fullmatch(column.name.strip())
+    return column.kind == "date" and day_of(column.name) is not None and re.search(r"\d", column.name) is not None
 
 
 def _is_beside(row: Sequence[str]) -> bool:
@@ -233,12 +247,32 @@ def day_words(day: float | None) -> frozenset[str]:
     """Return the words by which questions name a day: its month, its day of the month, its day of the week."""
     if day is None:
         return frozenset()
+    year, month, place = _parts_of(day)
+    said = {f"month {_MONTHS[month - 1]}", f"day {place}"}
+    with suppress(ValueError):
+        said.add(f"weekday {dt.date(year, month, place):%a}".casefold())
+    return frozenset(said)
+
+
+def _parts_of(day: float) -> tuple[int, int, int]:
+    """Return the year, or 0, the month and the day of the month of an ordinal."""
     year, rest = divmod(int(day) - 1, 372)
     month, place = divmod(rest, 31)
-    said = {f"month {_MONTHS[month]}", f"day {place + 1}"}
+    return year, month + 1, place + 1
+
+
+def days_between(one: float | None, other: float | None) -> float | None:
+    """Return how many days lie between two days' ordinals; years that neither says are taken as one without a leap day.
+
+    None where a day is missing or there is no such day.
+    """
+    if one is None or other is None:
+        return None
+    (year, *first), (other_year, *second) = _parts_of(one), _parts_of(other)
     with suppress(ValueError):
-        said.add(f"weekday {dt.date(year, month + 1, place + 1):%a}".casefold())
-    return frozenset(said)
+        start = dt.date(year or other_year or _NO_LEAP_YEAR, *first)
+        return float(abs((start - dt.date(other_year or year or _NO_LEAP_YEAR, *second)).days))
+    return None
 
 
 def day_of(cell: str, *, is_american: bool = False) -> float | None:
@@ -425,34 +459,60 @@ def _programs_over(chosen: Rows, grid: Grid) -> Iterator[Program]:
     yield Program("count", chosen, -1, -1, float(len(rows)))
     told = [k for k in range(len(columns)) if k not in chosen.columns or len(columns) == 1]
     for k in told:
-        cells = [columns[k].cells[r] for r in rows]
-        if len(rows) == 1 and cells[0]:
-            yield Program("cell", chosen, k, -1, (cells[0],))
-        elif len(rows) > 1:
-            if len(rows) < grid.n_rows or grid.n_rows <= 12:
-                yield Program("list", chosen, k, -1, tuple(dict.fromkeys(filter(None, cells))))
-            if cells[0]:
-                yield Program("first", chosen, k, -1, (cells[0],))
-            if cells[-1]:
-                yield Program("last", chosen, k, -1, (cells[-1],))
-            if columns[k].kind == "text":
-                counts = Counter(filter(None, cells)).most_common(2)
-                if counts and counts[0][1] > 1 and (len(counts) < 2 or counts[0][1] > counts[1][1]):
-                    yield Program("mode", chosen, k, -1, (counts[0][0],))
+        yield from _told_of(chosen, k, grid)
     for k in range(len(columns)):
         yield from _over_values(chosen, k, told, grid)
-    numeric = [k for k in told if columns[k].kind == "number"]
-    if len(frozenset().union(*(columns[k].units for k in numeric))) > 1:
+    yield from _across_columns(chosen, told, grid)
+
+
+def _told_of(chosen: Rows, k: int, grid: Grid) -> Iterator[Program]:
+    """Make what tells cells of one column."""
+    column, n = grid.columns[k], len(chosen.rows)
+    cells = [column.cells[r] for r in chosen.rows]
+    if n == 1:
+        if cells[0]:
+            yield Program("cell", chosen, k, -1, (cells[0],))
         return
-    if len(rows) == 1 and len(numeric) > 1:
+    if n < grid.n_rows or grid.n_rows <= _MOST_LISTED:
+        yield Program("list", chosen, k, -1, tuple(dict.fromkeys(filter(None, cells))))
+    if cells[0]:
+        yield Program("first", chosen, k, -1, (cells[0],))
+    if cells[-1]:
+        yield Program("last", chosen, k, -1, (cells[-1],))
+    counts = Counter(filter(None, cells)).most_common(2) if column.kind == "text" else []
+    if counts and counts[0][1] > 1 and (len(counts) < 2 or counts[0][1] > counts[1][1]):
+        yield Program("mode", chosen, k, -1, (counts[0][0],))
+
+
+def _across_columns(chosen: Rows, told: Sequence[int], grid: Grid) -> Iterator[Program]:
+    """Make what reckons with several columns of the rows."""
+    rows, columns = chosen.rows, grid.columns
+    numeric = [k for k in told if columns[k].kind == "number"]
+    for k, other in itertools.combinations(numeric[:_MOST_COMPARED], 2):
+        if chosen.how != "more" and not _money_signs(columns[k]) & _money_signs(columns[other]):
+            pairs = ((columns[k].values[r], columns[other].values[r]) for r in rows)
+            products = [a * b for a, b in pairs if a is not None and b is not None]
+            if products:
+                yield Program("product", chosen, k, other, float(sum(products)))
+    for k, other in itertools.combinations([k for k in told if columns[k].kind == "date"][:_MOST_LIMITS], 2):
+        if len(rows) == 1:
+            days = days_between(columns[k].values[rows[0]], columns[other].values[rows[0]])
+            if days is not None:
+                yield Program("days apart", chosen, k, other, days)
+    if len(numeric) < 2 or len(frozenset().union(*(columns[k].units for k in numeric))) > 1:
+        return
+    if len(rows) == 1:
         values = [value for k in numeric if (value := columns[k].values[rows[0]]) is not None]
         yield Program("row sum", chosen, -1, -1, float(sum(values)))
-    if len(numeric) > 1 and chosen.how != "more":
-        sums = [(sum(columns[k].values[r] or 0.0 for r in rows), k) for k in numeric[:4]]
-        for i, (a, k) in enumerate(sums):
-            for b, other in sums[i + 1 :]:
-                if a != b:
-                    yield Program("columns apart", chosen, k, other, abs(a - b))
+    if chosen.how != "more":
+        sums = [(sum(columns[k].values[r] or 0.0 for r in rows), k) for k in numeric[:_MOST_COMPARED]]
+        for (a, k), (b, other) in itertools.combinations(sums, 2):
+            if a != b:
+                yield Program("columns apart", chosen, k, other, abs(a - b))
+
+
+def _money_signs(column: Column) -> frozenset[str]:
+    return frozenset(unit for unit in column.units if _SIGN.fullmatch(unit.upper()))
 
 
 def _by_value_down(one: tuple[float, int]) -> tuple[float, int]:
@@ -469,28 +529,37 @@ def _over_values(chosen: Rows, k: int, told: Sequence[int], grid: Grid) -> Itera
         return
     highest, lowest = max(valued), min(valued)
     highest, lowest = (next(one for one in valued if one[0] == end[0]) for end in (highest, lowest))
+    is_whole = len(valued) == 2 or chosen.how == "all"
     if column.kind == "number":
         values = [value for value, _ in valued]
         yield Program("sum", chosen, k, -1, float(sum(values)))
         yield Program("mean", chosen, k, -1, sum(values) / len(values))
         yield Program("max", chosen, k, -1, highest[0])
         yield Program("min", chosen, k, -1, lowest[0])
-        if len(valued) == 2 or chosen.how == "all":
+        if is_whole:
             yield Program("difference", chosen, k, -1, highest[0] - lowest[0])
     else:
         yield Program("max", chosen, k, -1, (column.cells[highest[1]],))
         yield Program("min", chosen, k, -1, (column.cells[lowest[1]],))
+        if is_whole and (days := days_between(highest[0], lowest[0])) is not None:
+            yield Program("days apart", chosen, k, -1, days)
     for j in told:
         if j != k:
-            if grid.columns[j].kind == "text" and len(valued) <= _MOST_RANKED:
-                upwards = [text for _, r in sorted(valued) if (text := grid.columns[j].cells[r])]
-                yield Program("ranked up", chosen, j, k, tuple(upwards))
-                downwards = [text for _, r in sorted(valued, key=_by_value_down) if (text := grid.columns[j].cells[r])]
-                yield Program("ranked", chosen, j, k, tuple(downwards))
-            if text := grid.columns[j].cells[highest[1]]:
-                yield Program("argmax", chosen, j, k, (text,))
-            if text := grid.columns[j].cells[lowest[1]]:
-                yield Program("argmin", chosen, j, k, (text,))
+            yield from _in_order(chosen, j, k, valued, grid)
+
+
+def _in_order(chosen: Rows, j: int, k: int, valued: Sequence[tuple[float, int]], grid: Grid) -> Iterator[Program]:
+    """Make what tells one column in the order of another's values."""
+    cells = grid.columns[j].cells
+    upwards = [r for _, r in sorted(valued)]
+    downwards = [r for _, r in sorted(valued, key=_by_value_down)]
+    if grid.columns[j].kind == "text" and len(valued) <= _MOST_RANKED:
+        yield Program("ranked up", chosen, j, k, tuple(cells[r] for r in upwards if cells[r]))
+        yield Program("ranked", chosen, j, k, tuple(cells[r] for r in downwards if cells[r]))
+    if cells[downwards[0]]:
+        yield Program("argmax", chosen, j, k, (cells[downwards[0]],))
+    if cells[upwards[0]]:
+        yield Program("argmin", chosen, j, k, (cells[upwards[0]],))
 
 
 # ── What speaks for a program ─────────────────────────────────────────────────────────────────────────────
@@ -507,6 +576,27 @@ _MONEY = re.compile(r"[€£$]|\b(?:eur|gbp|usd|price|cost|amount|total|paid|fee
 
 
 @dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a question means, beside the names of a table's columns."""
+
+    question: Floats
+    """Its sentence vector, shape [dim]."""
+    near: Floats
+    """How near it is to each column's name, in deviations from their mean, shape [columns]."""
+
+    @classmethod
+    def of(cls, question: Floats, heads: Floats) -> Meaning:
+        """Compare a question with the names of columns.
+
+        Args:
+            question: Its sentence vector, shape [dim].
+            heads: Those of the names, shape [columns, dim].
+        """
+        cosines = heads @ question
+        return cls(question, np.asarray((cosines - cosines.mean()) / (cosines.std() + 0.05), dtype=np.float32))
+
+
+@dataclass(frozen=True, slots=True)
 class Weights:
     """The model: a weight for each sign by operation's group, and for each word beside an operation and a choice."""
 
@@ -518,13 +608,17 @@ class Weights:
     """Shape [selections, N_CELLS]."""
     pairs: Floats
     """Shape [roles, N_PAIRS]: of a word of the question beside one of a column's."""
+    meant: Floats
+    """Shape [labels, dim]: of the question's meaning beside an operation."""
+    meant_choices: Floats
+    """Shape [selections, dim]: of the question's meaning beside a choice."""
 
 
 @functools.cache
 def shipped_weights() -> Weights:
     """Return the weights that ship."""
     with np.load(str(files("hearth.data") / FILE)) as kept:
-        return Weights(*(kept[name].astype(np.float32) for name in ("signs", "words", "choices", "pairs")))
+        return Weights(*(kept[field.name].astype(np.float32) for field in fields(Weights)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -543,11 +637,13 @@ class Weighed:
     """Of each column the cells of the question's words beside its own."""
     uses: NDArray[np.float32]
     """How much a program uses a column in a role, shape [programs, roles, columns]."""
+    meaning: Floats
+    """The question's sentence vector, shape [dim]."""
 
     def scores(self, weights: Weights) -> Floats:
         """Return the log-odds of each program, shape [programs]."""
-        of_words = weights.words[:, self.words].sum(axis=1)
-        of_choices = weights.choices[:, self.words].sum(axis=1)
+        of_words = weights.words[:, self.words].sum(axis=1) + weights.meant @ self.meaning
+        of_choices = weights.choices[:, self.words].sum(axis=1) + weights.meant_choices @ self.meaning
         said: Floats = (self.signs * weights.signs[self.operations]).sum(axis=1)
         of_pairs = np.stack([weights.pairs[:, cells].sum(axis=1) for cells in self.pairs], axis=1)
         used: Floats = np.einsum("prc,rc->p", self.uses, of_pairs)
@@ -555,15 +651,11 @@ class Weighed:
         return scores
 
 
-def weighed(question: str, grid: Grid, near: Floats) -> Weighed:
-    """Make the programs for a question and tell what speaks for each.
-
-    Args:
-        near: How near each column's name is to the question (`nearness`), shape [columns].
-    """
+def weighed(question: str, grid: Grid, meaning: Meaning) -> Weighed:
+    """Make the programs for a question and tell what speaks for each."""
     asked = frozenset(words_of(question))
     programs = programs_of(asked, question, grid)
-    table = _Spoken(question, asked, grid, near)
+    table = _Spoken(question, asked, grid, meaning.near)
     for one in programs:
         if one.chosen.how != "either":
             most = table.most_said[one.chosen.columns]
@@ -585,7 +677,7 @@ def weighed(question: str, grid: Grid, near: Floats) -> Weighed:
             uses[n, ROLES.index("conditions"), k] = 1.0
     labels = operations * len(_KINDS) + kinds
     pairs = [table.pairs(column) for column in grid.columns]
-    return Weighed(programs, signs, operations, labels, choices, table.cells(), pairs, uses)
+    return Weighed(programs, signs, operations, labels, choices, table.cells(), pairs, uses, meaning.question)
 
 
 def _kind_of(one: Program, grid: Grid) -> ColumnKind:
@@ -710,6 +802,7 @@ class _Spoken:
                 words.append(word)
         grams = [
             *words,
+            *("_est" for word in words if len(word) > 4 and word.endswith("est")),
             *(f"{a} {b}" for a, b in itertools.pairwise(words)),
             f"^ {' '.join(words[1:3])}",
             f"^ {' '.join(words[1:4])}",
@@ -723,19 +816,15 @@ class Told:
 
     program: Program
     chance: float
+    silence: float
+    """The probability that the table does not tell."""
     spoken: float
     """The share of the question's words that the program uses, or that the table is called by."""
 
-
-def nearness(question: Floats, heads: Floats) -> Floats:
-    """Return how near a question is to the names of columns, in deviations from their mean.
-
-    Args:
-        question: Its sentence vector, shape [dim].
-        heads: Those of the names, shape [columns, dim].
-    """
-    cosines = heads @ question
-    return np.asarray((cosines - cosines.mean()) / (cosines.std() + 0.05), dtype=np.float32)
+    @property
+    def is_likely(self) -> bool:
+        """Whether the table likelier tells this than nothing."""
+        return self.chance > self.silence
 
 
 def head_texts(grid: Grid) -> list[str]:
@@ -743,29 +832,29 @@ def head_texts(grid: Grid) -> list[str]:
     return [f"{column.name}: {next(filter(None, column.cells), '')}"[:60] for column in grid.columns]
 
 
-def likeliest(question: str, grid: Grid, near: Floats, weights: Weights | None = None) -> Told | None:
-    """Return what a table tells of a question with its probability; None where it likelier does not tell.
+def likeliest(question: str, grid: Grid, meaning: Meaning, weights: Weights | None = None) -> Told | None:
+    """Return what a table likeliest tells of a question with its probability; None of a question that is too long.
 
     Programs that come to the same value count together.
     """
     if len(question) > LONGEST_QUESTION:
         return None
-    made = weighed(question, grid, near)
+    made = weighed(question, grid, meaning)
     scores = made.scores(weights or shipped_weights()).astype(np.float64)
     chances = np.exp(scores - scores.max())
     chances /= chances.sum()
     by_value: dict[object, float] = defaultdict(float)
     best: dict[object, int] = {}
-    for i, one in enumerate(made.programs):
+    for i, one in enumerate(made.programs[1:], 1):
         by_value[one.value] += float(chances[i])
         if one.value not in best or chances[i] > chances[best[one.value]]:
             best[one.value] = i
-    value = max(by_value, key=lambda key: by_value[key])
-    program = made.programs[best[value]]
-    if program.operation == "nothing":
+    value = max(by_value, key=lambda key: by_value[key], default=None)
+    if value is None:
         return None
+    program = made.programs[best[value]]
     asked = words_of(question)
     used = program.chosen.said | grid.titled
     for k in {program.column, program.order, *program.chosen.columns} - {-1}:
         used |= grid.columns[k].named
-    return Told(program, by_value[value], len(asked & used) / max(len(asked), 1))
+    return Told(program, by_value[value], float(chances[0]), len(asked & used) / max(len(asked), 1))

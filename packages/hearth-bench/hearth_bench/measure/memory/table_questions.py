@@ -11,13 +11,14 @@ Not covered: whether the rows that are shown are those of the answer; a home wit
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from hearth.config import cache_folder
 from hearth.memory.answers.home_answers import HomeAnswers
 from hearth.memory.inquiry.answer_reading import AnswerReader
 from hearth.models.sentence_encoder import MiniLMEncoder
-from hearth.protocols import HomeAnswer
+from hearth.protocols import CallContext, HomeAnswer
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
 from hearth.tools.memory import LEAST_SURE
@@ -59,15 +60,8 @@ def main() -> None:
 
 def ask_tables(tables: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
     """Ask every question of a home that holds every table; figures by what is asked."""
-    folders = {"document": "documents", "note": "notes"}
-    files = {
-        f"{folders[one['kind']]}/{re.sub(r'[^A-Za-z0-9 -]', '', one['title'])}.md": one["text"].encode()
-        for one in tables
-    }
-    call = make_call(workspace=InMemoryWorkspace(files), now=FIXED_NOW.replace(year=2026, month=11, day=24))
     rows: dict[str, list[tuple[bool, bool, bool]]] = defaultdict(list)
-    with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "a.db") as store:
-        home = HomeAnswers(store, MiniLMEncoder.open(), AnswerReader(cache_folder()))
+    with home_of(tables, MiniLMEncoder.open(), AnswerReader(cache_folder())) as (home, call):
         for one in questions_of(tables):
             told = home.find_answer(one.question, call)
             right, is_refused = is_right(told, one), told.kind == "unknown"
@@ -75,6 +69,23 @@ def ask_tables(tables: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float
             for kind in ("all", "told by a table" if one.answers else "told by none", one.operation):
                 rows[kind].append(row)
     return {kind: _figures(some) for kind, some in rows.items()}
+
+
+@contextlib.contextmanager
+def home_of(
+    tables: Sequence[Mapping[str, Any]], encoder: MiniLMEncoder, reader: AnswerReader
+) -> Iterator[tuple[HomeAnswers, CallContext]]:
+    """Make a home that holds the tables as notes and documents, for the duration of the block."""
+    folders = {"document": "documents", "note": "notes"}
+    files = {
+        f"{folders[one['kind']]}/{re.sub(r'[^A-Za-z0-9 -]', '', one['title'])}.md": one["text"].encode()
+        for one in tables
+    }
+    call = make_call(workspace=InMemoryWorkspace(files), now=FIXED_NOW.replace(year=2026, month=11, day=24))
+    with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "a.db") as store:
+        home = HomeAnswers(store, encoder, reader)
+        home.find_answer("anything", call)
+        yield home, call
 
 
 def questions_of(tables: Iterable[Mapping[str, Any]]) -> list[TableQuestion]:
