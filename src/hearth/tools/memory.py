@@ -9,14 +9,14 @@ remembered: what is found counts as a stranger's words.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NewType
 
 from hearth.errors import NotFound, ToolError
 from hearth.formats.content_lines import checked_text
 from hearth.formats.tool_signature import tool
-from hearth.protocols import CallContext, MemoryHit, Witness
+from hearth.protocols import CallContext, HomeAnswer, MemoryHit, Witness
 from hearth.tools.mail.mailbox import look_at, place_of
 from hearth.types import Label, Plain, Whence
 
@@ -160,6 +160,7 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
         near = f"; nearest comes {found.nearest}" if found.nearest else ""
         call.notices.append(f"I looked through {found.looked}{near}")
         return None
+    call.notices.extend(_said_of_rows(found))
     rows = [{"source": one.where, "text": _shortened(one.quote)} for one in found.witnesses[:N_SHOWN]]
     first = found.witnesses[0] if found.witnesses else None
     id = first.record if first is not None else call.key
@@ -183,6 +184,18 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
     behind = "" if found.value.startswith(NOTHING_THERE) else behind  # no one place says so
     about = (source, quote, doubt, elsewhere, rows, behind, found.is_named)
     return FoundAnswer(MemoryId(id), found.value, found.kind, *about)
+
+
+def _said_of_rows(found: HomeAnswer) -> Iterator[str]:
+    """Say how much of what was reckoned with strangers wrote, and what of theirs was not counted."""
+    n, n_strangers = len(found.witnesses), sum(one.is_strangers for one in found.witnesses)
+    if found.is_reckoned and n > 1 and n_strangers:
+        rests_on = (
+            "All that it rests on was" if n_strangers == n else f"{n_strangers} of the {n} places it rests on were"
+        )
+        yield f"{rests_on} written by senders who are on none of your cards"
+    for place in dict.fromkeys(found.left_out):
+        yield f"I did not count {place}: it reads like an instruction"
 
 
 def _whence_of(one: Witness, id: str, call: CallContext) -> Whence:

@@ -704,7 +704,7 @@ class HomeAnswers:
         computed = (
             answer_from_letters(question, self.passages, call)
             or answer_from_dates(question, call)
-            or answer_from_records(question, self.passages, call)
+            or answer_from_records(question, self.passages, call, self._is_order_in)
             or changed_by(question, self.passages)
             or card_answer(question, call)
             or birthday_answer(question, call)
@@ -733,7 +733,26 @@ class HomeAnswers:
     def _reckon(self, question: str, call: CallContext) -> HomeAnswer | None:
         from hearth.memory.inquiry.reckoning.record_lists import reckoned_answer  # most requests need none of it
 
-        return reckoned_answer(question, self.passages, call)
+        told = reckoned_answer(question, self.passages, call)
+        return self._by_whom(told, call) if told is not None and told.kind == "amount" else told
+
+    def _by_whom(self, told: HomeAnswer, call: CallContext) -> HomeAnswer | None:
+        """Mark which of the amounts that were reckoned with a stranger wrote, and doubt what rests on others beside;
+        None where one of them reads like an instruction."""
+        known = known_addresses(call)
+        witnesses = []
+        for one in told.witnesses:
+            passage = next(
+                (p for p in self.passages.of_record(one.record) if one.quote in " ".join(p.text.split())), None
+            )
+            if passage is None or not is_strangers(passage, known, call.workspace):
+                witnesses.append(one)
+            elif self._is_order_in(passage, one.quote):
+                return None
+            else:
+                witnesses.append(replace(one, is_strangers=True))
+        is_mixed = len({one.is_strangers for one in witnesses}) > 1
+        return replace(told, witnesses=tuple(witnesses), chance=min(told.chance, DOUBTED) if is_mixed else told.chance)
 
     def _doubted(self, computed: HomeAnswer, question: str, call: CallContext) -> HomeAnswer:
         """Doubt an amount that texts state where another is reckoned; the rows of a table are all there are."""
@@ -877,6 +896,10 @@ class HomeAnswers:
     def _orders(self, sentence: str) -> bool:
         """Return whether a stranger's words order the assistant about, or to say something."""
         return is_order_to_say(sentence) or self._instruction_score(sentence) > LEAST_ORDER
+
+    def _is_order_in(self, passage: Passage, quote: str) -> bool:
+        """Return whether what a stranger states is an order, or stands in a text that reads like an instruction."""
+        return self._orders(quote) or self._is_instruction(passage.text)
 
     @staticmethod
     def _as_quotation(one: Reading) -> Reading:
