@@ -333,7 +333,7 @@ class HomeAnswer:
     is_named: bool = False
     """Whether the first place it rests on names what was asked about."""
     left_out: tuple[str, ...] = ()
-    """Places that were not counted, as a stranger's words there read like an instruction."""
+    """Places that were not counted, as their words read like an instruction."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -303,7 +303,7 @@ def answer_from_records(
         case "groups":
             groups = groups_asked(question)
             by_months = _by_months(asked, named[0] if named else None, kept)
-            return by_months or (grouped_answer(groups, passages) if groups is not None else None)
+            return by_months or (grouped_answer(groups, passages, is_order) if groups is not None else None)
         case "apart":
             return _apart(asked, kept)
         case "held":
