@@ -56,6 +56,7 @@ from hearth.memory.inquiry.answer_telling import (
 )
 from hearth.memory.inquiry.asking_mails import answer_from_letters
 from hearth.memory.inquiry.record_answers import answer_from_dates, answer_from_records, asked_of_dates, matter_of
+from hearth.memory.inquiry.sums_within import sum_answer
 from hearth.memory.inquiry.table_answers import table_answer
 from hearth.memory.search.collecting import (
     FOLDERS,
@@ -814,6 +815,8 @@ class HomeAnswers:
             return self._unknown(readings, name)
         if best.is_strangers and (card := named_card_answer(question, call)) is not None:
             return beside_card(card, best, call.now)
+        if (summed := sum_answer(question, readings)) is not None:
+            return summed
         if (joint := joint_answer(question, readings)) is not None:
             return joint
         return answer_of(question, readings, call.now)

@@ -18,8 +18,9 @@ from hearth.memory.inquiry.answer_reading import WHOLE, is_strangers, known_addr
 from hearth.memory.inquiry.answer_telling import card_meant, card_witness, cards_of, is_of, past_of, witness_of
 from hearth.memory.inquiry.asking_mails import due_answer, waiting_answer, wanted_answer
 from hearth.memory.inquiry.grouped_sums import grouped_answer, groups_asked
+from hearth.memory.inquiry.sums_within import Item, items_of
 from hearth.memory.search.collecting import said_date, unquoted_place_of
-from hearth.memory.search.passage_store import SENTENCE, Passage, PassageStore
+from hearth.memory.search.passage_store import SENTENCE, Passage, PassageStore, unwrapped
 from hearth.memory.search.search_words import Period, times_named, without_times
 from hearth.protocols import CallContext, HomeAnswer, Witness
 from hearth.tools.mail.mailbox import SENT
@@ -645,15 +646,23 @@ def _in_text(one: Passage, wanted: frozenset[str]) -> Iterable[Amount]:
     is_titled = bool(wanted & stems(f"{one.person} {one.title}"))
     stated = [
         (value, currency, said, _wholeness(_line_to(one.text, found.start() + place)), wanted <= stems(said))
-        for found in SENTENCE.finditer(one.text)
+        for found in SENTENCE.finditer(unwrapped(one.text))
         if not _OFFERED.search(said := found.group())
         for value, currency, place in money_in(said)
     ]
     # "$425 incl. gas" is not what was paid for gas.
     stated = [row for row in stated if (is_titled or row[4]) and not _is_aside(row[2], wanted)]
     if stated:
-        value, currency, quote, *_ = max(stated, key=lambda row: (row[4], row[3]))
+        value, currency, quote, wholeness, _ = max(stated, key=lambda row: (row[4], row[3]))
+        if wholeness < _IS_WHOLE and (items := _items_meant(quote, wanted)):
+            value, currency = sum(item.value for item in items), items[0].currency
         yield Amount(value, currency, one, quote, one.at)
+
+
+def _items_meant(sentence: str, wanted: frozenset[str]) -> tuple[Item, ...]:
+    """Return the items of a sentence that are about a matter: those that name it, else all."""
+    items = items_of(sentence)
+    return tuple(item for item in items if wanted <= stems(item.clause)) or items
 
 
 def _is_aside(sentence: str, wanted: frozenset[str]) -> bool:
@@ -664,6 +673,10 @@ def _is_aside(sentence: str, wanted: frozenset[str]) -> bool:
 def _line_to(text: str, place: int) -> str:
     """Return a line up to a place."""
     return text[text.rfind("\n", 0, place) + 1 : place]
+
+
+_IS_WHOLE = 2
+"""From here on an amount is what was to be paid, and nothing is added to it."""
 
 
 def _wholeness(said: str) -> int:
