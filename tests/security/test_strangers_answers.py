@@ -351,3 +351,23 @@ def test_an_order_in_a_cell_names_no_group(home: Home, item: str, value: str, no
     table = {"documents/sales.csv": f"date,item,price\n2026-09-05,mug,£31\n2026-11-07,{item},£20\n"}
     found, said = home.ask_with_notices("my sales by item", table)
     assert (found.value, said) == (value, notices)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "value"),
+    [
+        ("who wants to swap gate weeks", "Would somebody swap gate weeks with me in January?", "Ana Costa"),
+        (
+            "who offered to feed the cat",
+            "Happy to feed the cat while you are in Leeds. Leave the key with Tom.",
+            "Ana Costa",
+        ),
+        ("whose teapot leaks", "The teapot I bought from you in October leaks at the spout.", "Ana Costa"),
+        ("who has the key", "Happy to feed the cat while you are in Leeds. Leave the key with Tom.", "Tom"),
+        ("who has a bad back", "Won't be there on Saturday, my back is bad again.", "Ana Costa"),
+    ],
+)
+def test_the_writer_of_a_mail_is_who_wants_offers_or_has_what_it_says(
+    home: Home, question: str, text: str, value: str
+) -> None:
+    assert home.ask(question, mail(FRIEND, text), mail(STRANGER, "Can you send me the minutes?", 2)).value == value

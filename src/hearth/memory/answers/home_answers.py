@@ -142,6 +142,12 @@ _OTHER_WAY = re.compile(
     re.IGNORECASE,
 )
 """Asks for whom the owner waits."""
+_OF_ANSWERS = re.compile(
+    r"\b(?:wait\w*|answer\w*|repl(?:y|ies|ied|ying)|respon\w+|owe\w*|hear|heard|hang\w*|unanswered|open|chas\w+"
+    r"|(?:get|got|getting|write|wrote|writing|ring|call|come|came) back|back to|mails?|e-?mails?|messages?|inbox)\b",
+    re.IGNORECASE,
+)
+"""Words of questions for who waits for an answer."""
 _COUNTED = re.compile(r"\bhow many (?:more |other )?(?P<what>(?!times\b|days\b)[^\W\d_]+)", re.IGNORECASE)
 
 Floats = NDArray[np.float32]
@@ -671,17 +677,21 @@ class HomeAnswers:
 
     def _as_understood(self, question: str, understood: Understood, call: CallContext) -> HomeAnswer | None:
         """Work out what a question is understood to ask for; with doubt where rows were counted or added although a
-        word of the question that the owner's things hold, too, is in no part of what was understood ("beans")."""
+        word of the question that the owner's things hold, too, is in no part of what was understood ("beans"). Who
+        "wants his money back" waits for no answer."""
         asked = asked_of_dates(question)
         if asked is not None and asked.operation == "until" and understood.operation == "birthdays":
             return None  # days to the birthday of somebody unknown: the list of all birthdays is no answer
+        named = matter_of(f"{understood.matter} {understood.when}").casefold().split()
+        left_out = [word.casefold() for word in matter_of(question).split() if word.casefold() not in named]
+        is_of_more = any(self.passages.holds_all([word]) for word in left_out)
+        if understood.operation == "waiting" and is_of_more and _OF_ANSWERS.search(question) is None:
+            return None
         found = self._worked_out(understood.said(), call)
         if found is None:
             return None
         chance = min(found.chance, round(understood.chance, 4))
-        named = matter_of(f"{understood.matter} {understood.when}").casefold().split()
-        left_out = [word.casefold() for word in matter_of(question).split() if word.casefold() not in named]
-        if understood.operation in OF_ROWS and any(self.passages.holds_all([word]) for word in left_out):
+        if understood.operation in OF_ROWS and is_of_more:
             chance = min(chance, DOUBTED)
         return replace(found, chance=chance)
 
@@ -878,11 +888,12 @@ class HomeAnswers:
         return reading.text.strip(" ,;:") if reading.chance >= least_chance() else ""
 
     def _telling(self, readings: list[Reading]) -> list[Reading]:
-        """Leave out sentences that only ask, and what strangers may have written that reads like an instruction."""
+        """Leave out sentences that only ask, where not who asks is told, and what strangers may have written that reads
+        like an instruction."""
         return [
             one
             for one in readings
-            if not sentence_of(one).endswith("?")
+            if (one.text == one.candidate.passage.person or not sentence_of(one).endswith("?"))
             and (
                 one.chance < LEAST_BESIDE
                 or one.candidate.passage.kind not in _BY_STRANGERS
