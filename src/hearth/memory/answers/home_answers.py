@@ -50,6 +50,7 @@ from hearth.memory.inquiry.answer_telling import (
     name_described,
     named_card_answer,
     own_first,
+    said_about,
     sentence_of,
     series_of_title,
     witness_of,
@@ -822,7 +823,7 @@ class HomeAnswers:
             if told is not None:
                 return told
         if best is None or best.chance < least_chance():
-            return self._unknown(readings, name)
+            return self._said_about(question, call) or self._unknown(readings, name)
         if best.is_strangers and (card := named_card_answer(question, call)) is not None:
             return beside_card(card, best, call.now)
         if (summed := sum_answer(question, readings)) is not None:
@@ -831,10 +832,21 @@ class HomeAnswers:
             return joint
         return answer_of(question, readings, call.now)
 
+    def _said_about(self, question: str, call: CallContext) -> HomeAnswer | None:
+        """Tell what somebody said of a matter in their newest mail that speaks of it and does not read like an
+        instruction; None where nothing such is asked, or no mail does."""
+        known = known_addresses(call)
+        for told in said_about(question, self.passages):
+            (witness,) = told.witnesses
+            by_stranger = is_strangers(self.passages.of_record(witness.record)[0], known, call.workspace)
+            if not by_stranger or not (self._is_instruction(witness.quote) or self._orders(witness.quote)):
+                return replace(told, witnesses=(replace(witness, is_strangers=by_stranger),))
+        return None
+
     def _of_tables(self, question: str, readings: Sequence[Reading]) -> HomeAnswer | None:
         """Return what a table among the passages tells, where that is likelier than what is read; with doubt of one
         that a stranger may have written, and nothing that reads like an instruction."""
-        if self._encoder is None or not readings:
+        if self._encoder is None or not readings or SAID_ABOUT.match(question):
             return None
         told = table_answer(question, [one.candidate.passage for one in readings], self.passages, self._encoder)
         if told is None or told.chance <= max(readings[0].chance, least_chance()):
