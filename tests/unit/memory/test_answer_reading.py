@@ -169,7 +169,9 @@ def test_a_pronoun_that_says_who_is_resolved(question: str, text: str, kind: str
 def test_a_name_that_says_who_stands() -> None:
     assert who_told("who brings wood", note("I have the tent. Ruben brings wood.", kind="mail", person="Mona")) is None
     assert who_told("who feeds the cat", note("Happy to feed the cat.")) is None  # of a note nobody else is the writer
-    assert who_told("who comes on sunday", note("Can you come on Sunday?", kind="mail")).name == "you"
+    asked = who_told("who comes on sunday", note("Can you come on Sunday?", kind="mail"))
+    assert asked is not None
+    assert asked.name == "you"
     mail = note("Ruben offered to bring wood.", kind="mail", person="Mona")
     assert who_told("who offered to bring wood", mail) is None
     mail = note("Ruben is ill and can't come on Sunday.", kind="mail", person="Mona")
