@@ -190,10 +190,11 @@ def _said_of_rows(found: HomeAnswer) -> Iterator[str]:
     """Say how much of what was reckoned with strangers wrote, and what of theirs was not counted."""
     n, n_strangers = len(found.witnesses), sum(one.is_strangers for one in found.witnesses)
     if found.is_reckoned and n > 1 and n_strangers:
-        rests_on = (
-            "All that it rests on was" if n_strangers == n else f"{n_strangers} of the {n} places it rests on were"
+        were = "was" if n_strangers == 1 else "were"
+        which = (
+            "All that it rests on was" if n_strangers == n else f"{n_strangers} of the {n} places it rests on {were}"
         )
-        yield f"{rests_on} written by senders who are on none of your cards"
+        yield f"{which} written by senders who are on none of your cards"
     for place in dict.fromkeys(found.left_out):
         yield f"I did not count {place}: it reads like an instruction"
 
