@@ -47,7 +47,7 @@ from hearth.language.reading import (
     without_frame,
 )
 from hearth.language.thesaurus import words_in_text
-from hearth.language.tokens import Slot, listed
+from hearth.language.tokens import Slot, listed, says_nothing
 from hearth.tools.pim.calendar import hours_asked
 from hearth.types import OWNERS_WORD, Argument, Parameter, Plan, Ref, Refusal, Request, Step, StepResult, ToolSpec
 
@@ -513,6 +513,18 @@ def _mail_said(words: str, said: _Said) -> dict[str, Argument]:
     return {**arguments, "query": " ".join(left)} if left else arguments
 
 
+def _with_words(plan: Plan, said: _Said) -> Plan | Refusal:
+    """Ask for what is looked for where the words of a look-up name nothing: "find mails about the"."""
+    for step in plan.steps:
+        query = step.arguments.get("query")
+        if isinstance(query, str) and said.tools[step.tool].effect == "none" and says_nothing(query):
+            asked = (step.tool, "query")
+            return Refusal(
+                "needs", question_about([asked], said.tools), missing=(".".join(asked),), planner=plan.planner
+            )
+    return plan
+
+
 # ── Texts ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -591,6 +603,7 @@ _MENDS: tuple[_Mend, ...] = (
     _of_found_length,
     _of_said_date,
     _named_mail,
+    _with_words,
     _without_frame,
     _as_often_as_said,
     _place_as_said,
@@ -1185,6 +1198,8 @@ def _question(parameter: Parameter | None, name: str) -> str:
     kind = canonical(parameter.type).removeprefix("list[").removesuffix("]")
     if kind in _QUESTIONS:
         return _WHERE_TO if kind == "FilePath" and name == "to" else _QUESTIONS[kind]
+    if name == "query":
+        return "What should I look for?"
     if kind.endswith("Id"):
         return f"Which {_spaced(kind.removesuffix('Id'))}?"
     what = re.split(r"\.(?!g\.)|[;:(,]|\be\.g\.", parameter.description)[0].strip().replace("the owner's", "your")
