@@ -186,6 +186,13 @@ def test_what_lies_between_free_hours_is_listed_where_it_is_asked_if_they_are_fr
 def test_a_clock_time_asks_for_its_hour_or_the_rest_of_its_day(text: str, end: str | None) -> None:
     found = then_alone(text, Step("find_events", {"start": "2026-11-21T16:00:00+01:00"}))
     assert found.steps[0].arguments.get("end") == end
+    if end is not None:
+        assert then_alone(text, Step("find_events", {"end": "2026-11-21T16:00:00+01:00"})).steps == found.steps
+
+
+def test_what_is_on_before_a_clock_time_stays() -> None:
+    step = Step("find_events", {"end": "2026-11-21T16:00:00+01:00"})
+    assert then_alone("what have we on by 4 pm tomorrow", step).steps == (step,)
 
 
 def then_alone(text: str, *steps: Step) -> Plan:

@@ -383,19 +383,20 @@ _FROM_THEN_ON = re.compile(r"\b(?:next|from\s+(?:now|then)\s+on|onwards?)\b", re
 
 
 def _then_alone(plan: Plan, said: _Said) -> Plan:
-    """Mend a look-up of events from a clock time on without an end: "at 7 on Tuesday" asks for the hour from then,
-    "from 7" and "after 7" for the rest of that day. Where an event is changed, what is on at the moment is meant."""
+    """Mend a look-up of events from a clock time on without an end, or until then: "at 7 on Tuesday" asks for the hour
+    from then, "from 7" and "after 7" for the rest of that day. Where an event is changed, what is on at the moment is
+    meant."""
     if _FROM_THEN_ON.search(said.text) is not None:
         return plan
     used = {ref.step for step in plan.steps for ref in step.refs()}
     steps = list(plan.steps)
     for k, step in enumerate(steps):
-        start = step.arguments.get("start")
-        if step.tool != _EVENTS or not isinstance(start, str) or "end" in step.arguments:
+        bounds = [step.arguments[name] for name in ("start", "end") if name in step.arguments]
+        if step.tool != _EVENTS or len(bounds) != 1:
             continue
-        slots = [slot for slot in said.utterance.times if "time" in slot.views and slot.views.get("start") == start]
+        slots = [slot for slot in said.utterance.times if "time" in slot.views and slot.views.get("start") == bounds[0]]
         if len(slots) == 1 and (end := _end_said(slots[0], is_changed=k in used)):
-            steps[k] = replace(step, arguments={**step.arguments, "end": end})
+            steps[k] = replace(step, arguments={**step.arguments, "start": bounds[0], "end": end})
     return _with_steps(plan, steps)
 
 
