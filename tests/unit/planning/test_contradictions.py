@@ -466,3 +466,21 @@ def test_a_query_of_small_words_is_asked_about(text: str, query: str, is_asked: 
     assert isinstance(found, Refusal)
     assert (found.kind, found.missing) == ("needs", ("find_mail.query",))
     assert found.reason == "What should I look for? I need to know that to find a mail."
+
+
+@pytest.mark.parametrize(
+    ("text", "is_kept"),
+    [
+        ("who wrote about the rope", False),
+        ("list the letters on the rope", False),
+        ("what new post is there about the rope", True),
+        ("mail about the rope that I haven't opened", True),
+        ("mails about the rope I missed", True),
+    ],
+)
+def test_unread_mails_alone_are_looked_up_where_it_is_said(text: str, is_kept: bool) -> None:
+    step = Step("find_mail", {"query": "rope", "unread_only": True})
+    assert ("unread_only" in mended(text, step)[0][1]) is is_kept
+    taught = held(text, step, rests_on=("owner:1",))
+    assert isinstance(taught, Plan)
+    assert taught.steps == (step,)

@@ -514,6 +514,21 @@ def _mail_said(words: str, said: _Said) -> dict[str, Argument]:
     return {**arguments, "query": " ".join(left)} if left else arguments
 
 
+_UNREAD = "unread_only"
+_SAYS_UNREAD = re.compile(
+    r"\b(?:new|unread|unopened|opened|read|seen|fresh|yet|still|miss(?:ed)?|not|since|catch|caught)\b|n['’]?t\b",
+    re.IGNORECASE,
+)
+
+
+def _unread_as_said(plan: Plan, said: _Said) -> Plan:
+    """Mend a look-up of unread mails alone where nothing says so: "which emails are about the wedding" means all."""
+    if is_taught(plan) or _SAYS_UNREAD.search(said.text) is not None:
+        return plan
+    kept = ({name: value for name, value in step.arguments.items() if name != _UNREAD} for step in plan.steps)
+    return _with_steps(plan, [replace(step, arguments=one) for step, one in zip(plan.steps, kept)])
+
+
 def _with_words(plan: Plan, said: _Said) -> Plan | Refusal:
     """Ask for what is looked for where the words of a look-up name nothing: "find mails about the"."""
     for step in plan.steps:
@@ -604,6 +619,7 @@ _MENDS: tuple[_Mend, ...] = (
     _of_found_length,
     _of_said_date,
     _named_mail,
+    _unread_as_said,
     _with_words,
     _without_frame,
     _as_often_as_said,
