@@ -63,6 +63,7 @@ def structure_of(checkout: Path) -> dict[str, object]:
         "names_twice": sorted(
             name for name, n in Counter(p.name for p in files if p.name != "__init__.py").items() if n > 1
         ),
+        "planning": _planning(checkout, files, trees),
         "n_core_dependencies": len(project["dependencies"]),
         "core_wheel": _wheel(checkout),
         **_functions(trees),
@@ -88,6 +89,24 @@ def _lines_by_part(checkout: Path, files: Mapping[Path, str]) -> dict[str, int]:
         parts = path.relative_to(checkout).parts
         found["/".join(parts[:2]) if parts[0] in ("src", "packages") else parts[0]] += len(text.splitlines())
     return dict(sorted(found.items()))
+
+
+_WITH_A_PATTERN = frozenset({"compile", "search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn"})
+
+
+def _planning(checkout: Path, files: Mapping[Path, str], trees: Mapping[Path, ast.Module]) -> dict[str, int]:
+    """Count the lines and the regular expressions of the planner's rooms; the grammar of times lies elsewhere."""
+    ours = [path for path in files if path.is_relative_to(checkout / "src" / "hearth" / "planning")]
+    calls = [node.func for path in ours for node in ast.walk(trees[path]) if isinstance(node, ast.Call)]
+    patterns = [
+        one
+        for one in calls
+        if isinstance(one, ast.Attribute)
+        and one.attr in _WITH_A_PATTERN
+        and isinstance(one.value, ast.Name)
+        and one.value.id == "re"
+    ]
+    return {"lines": sum(len(files[path].splitlines()) for path in ours), "regular_expressions": len(patterns)}
 
 
 def _too_large(checkout: Path, files: Mapping[Path, str]) -> dict[str, dict[str, int]]:
