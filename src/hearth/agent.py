@@ -84,12 +84,14 @@ from hearth.planning.deferral import Cascade, Draft, cascade_of
 from hearth.planning.dialogue.amendments import (
     either_asked,
     events_between,
+    in_the_other_half,
     nearest_rhythm,
     refused_deed,
     reminders_of_days,
     said_directly,
     to_those_told,
     turned_to_told,
+    whether_free,
     with_copied,
     with_each_day,
     with_each_device,
@@ -332,7 +334,8 @@ class Agent:
         answer = compose(plan, refusal, ruling, results, self.tools.specs, request.now, is_owners=not request.asked_by)
         if self.model is not None and _words_answers(self.model, self.settings, plan):
             answer = reword(answer, request.text, self.model, results)
-        answer = replace(answer, text="\n".join(filter(None, (undone, answer.text))))
+        if_free = whether_free(plan, request.text, results, request.now) if plan else ""
+        answer = replace(answer, text="\n".join(filter(None, (undone, if_free, answer.text))))
         episode = Episode(
             id=episode_id,
             request=request,
@@ -533,13 +536,21 @@ class Agent:
 
     def _with_what_is_then(self, request: Request, found: Plan | Refusal) -> Plan | Refusal:
         """Let a plan that lists the events of whole days list the reminders, too, that are due then, and one that tells
-        whether hours are free the events between them."""
+        whether hours are free the events between them. "At 7" is in the evening where nothing is on in the morning."""
         if isinstance(found, Refusal) or not found.steps:
             return found
         specs = self.tools.specs
+        other = in_the_other_half(found, Utterance.of(request, self.context()), specs)
+        if other is not None and self._finds(request, other) and not self._finds(request, found):
+            return other
         asked = (*reminders_of_days(found, request, specs), *events_between(found, request, specs))
         due = tuple(step for step in asked if (one := self._looked_up(request, step)) is not None and one.value)
         return check_plan(replace(found, steps=(*found.steps, *due)), self.tools.specs) if due else found
+
+    def _finds(self, request: Request, plan: Plan) -> bool:
+        """Whether the first step of a plan that only reads finds anything now."""
+        seen = self._looked_up(request, plan.steps[0])
+        return seen is not None and bool(seen.value)
 
     def _looked_up(self, said: Request, step: Step) -> StepResult | None:
         """What one step finds that only reads; None where the owner's rules do not let it be read unasked."""

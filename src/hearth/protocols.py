@@ -332,6 +332,8 @@ class HomeAnswer:
     """Whether it was worked out over records, and stands in none of them."""
     is_named: bool = False
     """Whether the first place it rests on names what was asked about."""
+    left_out: tuple[str, ...] = ()
+    """Places that were not counted, as their words read like an instruction."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -318,7 +318,7 @@ def test_no_tools_no_plan(shipped: RecallPlanner) -> None:
     ("text", "tool", "name", "value"),
     [
         ("remnid me tommorow at 5 to call jhon", "add_reminder", "text", "call jhon"),  # kept as typed
-        ("whats in my calender about the denist", "find_events", "query", "the dentist"),  # sought as meant
+        ("whats in my calender about the denist", "find_events", "query", "dentist"),  # sought as meant
         ("put oat mlik on the shoping list", "add_to_list", "items", ["oat mlik"]),
     ],
 )

@@ -150,6 +150,12 @@ def test_words_that_say_something_are_no_value(agent: Agent, said: str) -> None:
         ("email Sam Ana's birthday", "Sam Okoro", "Ana Costa", "birthday"),
         ("email Tom Ana's number", "Tom Hale", "Ana Costa", "phone"),
         ("email Zoltan Ana's birthday", "Zoltan", "Ana Costa", "birthday"),
+        ("pass Ana's number on to Tom", "Tom Hale", "Ana Costa", "phone"),
+        ("please hand bens email address over to sam", "Sam Okoro", "Ben Reed", "email"),
+        ("share tom's birthday with priya", "Priya Nair", "Tom Hale", "birthday"),
+        ("give Sam Ben's mobile", "Sam Okoro", "Ben Reed", "phone"),
+        ("let tom have anas number", "Tom Hale", "Ana Costa", "phone"),
+        ("forward the number of Ana to Ben", "Ben Reed", "Ana Costa", "phone"),
     ],
 )
 def test_a_known_person_s_value_is_their_card_s(agent: Agent, said: str, to: str, of: str, field: str) -> None:
@@ -157,6 +163,16 @@ def test_a_known_person_s_value_is_their_card_s(agent: Agent, said: str, to: str
     contacts = {step.arguments["name"]: k for k, step in enumerate(plan.steps) if step.tool == "find_contact"}
     draft = next(step for step in plan.steps if step.tool == "draft_mail").arguments
     assert (draft["to"], draft["text"]) == ([Ref(contacts[to], ("email",))], Ref(contacts[of], (field,)))
+    assert {step.tool for step in plan.steps} == {"find_contact", "draft_mail"}
+
+
+@pytest.mark.parametrize("said", ["give me Ana's number", "what is anas number", "pass me Ana's number"])
+def test_who_asks_for_a_value_is_told_it_and_nothing_is_written(agent: Agent, said: str) -> None:
+    assert {step.tool for step in planned(agent, said).steps} <= {"find_contact", "find_answer"}
+
+
+def test_a_mail_is_forwarded_where_one_is_named(agent: Agent) -> None:
+    assert "draft_forward" in [step.tool for step in planned(agent, "forward Ana's mail to Ben").steps]
 
 
 def test_what_nothing_says_is_told_so_and_nothing_is_written(agent: Agent) -> None:

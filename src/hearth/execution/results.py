@@ -251,6 +251,8 @@ def _span(start: str, end: str, now: dt.datetime) -> str:
     if last.time() == dt.time.min and last > first and first.time() == dt.time.min:
         first_day, last_day = first.date(), last.date() - dt.timedelta(days=1)
         return said_day(first_day, now) + (f" to {said_day(last_day, now)}" if last_day > first_day else "")
+    if dt.timedelta() <= last - first <= dt.timedelta(minutes=1):
+        return said_moment(first, now)
     until = f"{last:%H:%M}" if last.date() == first.date() else said_moment(last, now)
     return f"{said_moment(first, now)} to {until}"
 
@@ -832,6 +834,8 @@ def _outside_period(spec: ToolSpec, given: Mapping[str, Plain], records: Sequenc
     end = next((m for name in _ENDS if (m := _moment(given.get(name))) is not None), None)
     if begin is None and end is None:
         return []
+    if begin is not None and end is not None and end - begin <= dt.timedelta(minutes=1):
+        end = begin + dt.timedelta(hours=1)  # of a moment, the hour from then is looked at
     field = next((name for name in _MOMENTS if spec.fields.get(name) in ("datetime", "date")), None)
     if field is None:
         return []

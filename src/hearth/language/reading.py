@@ -356,7 +356,8 @@ _ORDERS = re.compile(
     r"|cancel|delete|remove|move|book|buy|open|close|turn|start|stop|schedule|draft|send|plan|write|mark|list|check|order"
     r"|update|change|wake|email|e-mail|mail|text|message|tell|ask|reply|forward|read|give|get|go|let|help|translate|convert"
     r"|count|calculate|save|store|note|rename|copy|share|print|undo|forget|postpone|invite|say|answer|switch|scan|clear"
-    r"|archive|pay|transfer|unsubscribe|block|renew|repair|fix|collect|deliver|return|book|reserve|rent)\b"
+    r"|archive|pay|transfer|unsubscribe|block|renew|repair|fix|collect|deliver|return|book|reserve|rent|scrap|axe|ditch"
+    r"|shift|nudge|chase|nag|snooze|unlock|wipe|erase|chuck|jot|bung|ping|nix)\b"
     r"|(?:i|we) (?:want|need|would like|'d like) (?:you )?to\b",
     re.IGNORECASE,
 )

@@ -401,6 +401,10 @@ AS_TYPED = Mended("", {})
 """Nothing was mended."""
 
 
+_FAR_COMMONER = 15
+"""So many times as common is the whole form of a word that others write as it is spoken, too."""
+
+
 class Spelling:
     """Knows words, and what was meant by one it does not know."""
 
@@ -464,6 +468,8 @@ class Spelling:
 
     def meant(self, word: str, own: frozenset[str] = frozenset()) -> str:
         """Return the word that was meant: `word` itself when it is known, or when no other is clearly meant."""
+        if self._is_clipped(word, own):
+            return f"{word}g"
         if not LEAST_LETTERS <= len(word) <= MOST_LETTERS or self._is_known(word, own):
             return word
         prices = dict(self._one_slip(word, own))
@@ -477,6 +483,13 @@ class Spelling:
             return word
         is_clear = len(ranked) == 1 or ranked[1][1] - ranked[0][1] >= _CLEARLY
         return ranked[0][0] if is_clear else word
+
+    def _is_clipped(self, word: str, own: frozenset[str]) -> bool:
+        """Return whether a word is written as it is spoken, without the g of its end: "lookin", but not "basin"."""
+        if not word.endswith("in") or not LEAST_LETTERS < len(word) < MOST_LETTERS or word in own:
+            return False
+        whole, rank = self._rank(f"{word}g", own), self._rank(word, own)
+        return whole is not None and (rank is None or whole * _FAR_COMMONER <= rank)
 
     def _is_known(self, word: str, own: frozenset[str]) -> bool:
         if self._rank(word, own) is not None:

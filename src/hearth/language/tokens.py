@@ -443,6 +443,12 @@ BY_ID = "id:"
 """Begins a query for the one record that has the id behind it: what the owner picked from the last answer."""
 
 
+def says_nothing(query: str) -> bool:
+    """Return whether a query is made of small words alone, as "the" or "is it": it names nothing that could be found.
+    Words with a capital may be a name."""
+    return query == query.lower() and bool(found := stems(query)) and found <= _SMALL_OF_TITLES
+
+
 class Query:
     """Words that must all occur. Small words (`the`, `my`, `with`) do not count."""
 

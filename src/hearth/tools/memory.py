@@ -9,14 +9,14 @@ remembered: what is found counts as a stranger's words.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NewType
 
 from hearth.errors import NotFound, ToolError
 from hearth.formats.content_lines import checked_text
 from hearth.formats.tool_signature import tool
-from hearth.protocols import CallContext, MemoryHit, Witness
+from hearth.protocols import CallContext, HomeAnswer, MemoryHit, Witness
 from hearth.tools.mail.mailbox import look_at, place_of
 from hearth.types import Label, Plain, Whence
 
@@ -160,6 +160,7 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
         near = f"; nearest comes {found.nearest}" if found.nearest else ""
         call.notices.append(f"I looked through {found.looked}{near}")
         return None
+    call.notices.extend(_said_of_rows(found))
     rows = [{"source": one.where, "text": _shortened(one.quote)} for one in found.witnesses[:N_SHOWN]]
     first = found.witnesses[0] if found.witnesses else None
     id = first.record if first is not None else call.key
@@ -188,6 +189,19 @@ def _note_writers(witnesses: Iterable[Witness], id: str, call: CallContext) -> N
         if one.source == "message":
             call.whence.append(_whence_of(one, id, call))
     call.origins[id] = next((source for source in _LEAST_TRUSTED if source in sources), "device")
+
+
+def _said_of_rows(found: HomeAnswer) -> Iterator[str]:
+    """Say how much of what was reckoned with strangers wrote, and what of theirs was not counted."""
+    n, n_strangers = len(found.witnesses), sum(one.is_strangers for one in found.witnesses)
+    if found.is_reckoned and n > 1 and n_strangers:
+        were = "was" if n_strangers == 1 else "were"
+        which = (
+            "All that it rests on was" if n_strangers == n else f"{n_strangers} of the {n} places it rests on {were}"
+        )
+        yield f"{which} written by senders who are on none of your cards"
+    for place in dict.fromkeys(found.left_out):
+        yield f"I did not count {place}: it reads like an instruction"
 
 
 def _whence_of(one: Witness, id: str, call: CallContext) -> Whence:

@@ -93,6 +93,8 @@ def test_a_change_whose_search_found_nothing_says_what_was_looked_for() -> None:
         ({"start": "2026-11-21T00:00:00+01:00", "end": "2026-11-22T00:00:00+01:00"}, " (I looked for tomorrow)"),
         ({"start": "2026-11-21T09:00:00+01:00", "end": "2026-11-21T12:00:00+01:00"},
          " (I looked for tomorrow at 09:00 to 12:00)"),
+        ({"start": "2026-11-21T09:00:00+01:00", "end": "2026-11-21T09:01:00+01:00"},
+         " (I looked for tomorrow at 09:00)"),
         ({"end": "2026-11-21T09:00:00+01:00"}, " (I looked for until tomorrow at 09:00)"),
         ({"start": "soon"}, " (I looked for soon to )"),
     ],

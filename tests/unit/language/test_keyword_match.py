@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.language.tokens import Query, excerpt, names, wanted
+from hearth.language.tokens import Query, excerpt, names, says_nothing, wanted
 from tests.work import grows_in_step
 
 
@@ -113,3 +113,11 @@ def test_an_article_alone_names_nothing() -> None:
     assert not Query("the").words
     assert Query("the who").words, "who is no article"
     assert Query("the dentist").words == {"dentist"}
+
+
+@pytest.mark.parametrize(
+    ("query", "is_empty"),
+    [("the", True), ("is it", True), ("of my", True), ("The", False), ("the who", False), ("tea", False), ("", False)],
+)
+def test_small_words_alone_say_nothing(query: str, is_empty: bool) -> None:
+    assert says_nothing(query) is is_empty

@@ -64,6 +64,34 @@ from hearth.language.discourse.plain_request import plainly
         ("start a list called beach with towels and a spade on it", "add towels and a spade to the beach list"),
         ("can't remember, did I send Ana the quote", "did I send Ana the quote"),
         ("No choir for Ida tonight, the teacher is ill, take it off", "take choir for Ida tonight off"),
+        (
+            "cross off rope and pop pegs on my camping list",
+            "take rope off my camping list and add pegs to my camping list",
+        ),
+        (
+            "remove rope, add two pegs to the camping list please",
+            "take rope off the camping list and add two pegs to the camping list",
+        ),
+        (
+            "tick the rope off the first aid list and add lint",
+            "take the rope off the first aid list and add lint to the first aid list",
+        ),
+        (
+            "knock rope off the camping list then put pegs on it",
+            "take rope off the camping list and add pegs to the camping list",
+        ),
+        (
+            "put pegs on the camping list and scratch off rope",
+            "add pegs to the camping list and take rope off the camping list",
+        ),
+        (
+            "add pegs and strike rope off the camping list",
+            "add pegs to the camping list and take rope off the camping list",
+        ),
+        ("look up the lease from Ida and tell me when its up", "when is the lease from Ida up"),
+        ("please find the gas bill and let me know how much it was", "how much was the gas bill"),
+        ("open my gym contract, then tell me when it runs out", "when does my gym contract run out"),
+        ("dig out Ida's letter and say when the deadline is", "when is the deadline in Ida's letter"),
     ],
 )
 def test_what_is_meant(said: str, meant: str) -> None:
@@ -138,6 +166,16 @@ def test_what_is_meant(said: str, meant: str) -> None:
         "change the venue of the drill to be confirmed",
         "change the place of the drill to the gym and mail Ida",
         "would you?",
+        "tick rope off the camping list and add a reminder to pack",
+        "tick rope off the camping list and put the kettle on",
+        "take it off and add pegs to the camping list",
+        "tick off the reminder and add pegs to the camping list",
+        "add rope and pegs to the camping list",
+        "take rope off the camping list and add pegs to the party list",
+        "find the lease and tell Ida when it ends",
+        "find the lease and tell me what it says",
+        "find the lease and tell me what its price might be",
+        "find a plumber and tell me when he comes",
         "It's 21 degrees. Set it to 20",
         "",
         "... no, no, no",

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.language.reading import Believed, SaidBy, asked_of, believed_then, declares, said_by, states_in_a_clause
+from hearth.language.reading import (
+    Believed,
+    SaidBy,
+    asked_of,
+    believed_then,
+    declares,
+    gives_order,
+    said_by,
+    states_in_a_clause,
+)
 
 
 @pytest.mark.parametrize(
@@ -112,3 +121,11 @@ def test_whose_words_are_asked_for(text: str, expected: SaidBy | None) -> None:
 )
 def test_a_heading_states_nothing(text: str, is_told: bool) -> None:
     assert states_in_a_clause(text) is is_told
+
+
+@pytest.mark.parametrize(
+    ("text", "is_order"),
+    [("scrap the quiz", True), ("please nudge Bo", True), ("the quiz", False), ("when is the quiz", False)],
+)
+def test_an_order_is_no_question(text: str, is_order: bool) -> None:
+    assert gives_order(text) is is_order

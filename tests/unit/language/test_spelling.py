@@ -19,6 +19,7 @@ SMALL = Spelling(["remind", "reminder", "milk", "tomorrow", "shopping"], ["meeti
         ("emial anna that im late", "email anna that im late"),
         ("delet the dentist apointment", "delete the dentist appointment"),
         ("Remnid me", "Remind me"),
+        ("who is comin to the meetin", "who is coming to the meeting"),
     ],
 )
 def test_slips_of_the_hand_are_mended(typed: str, meant: str) -> None:
@@ -36,6 +37,7 @@ def test_slips_of_the_hand_are_mended(typed: str, meant: str) -> None:
         "call Remnid",  # a name in capitals
         "at ib by ad",  # too short to tell
         "isnt it dont wont",
+        "a thin basin in the cabin, a muffin for robin",
         "",
         "\ud800 \x00 ١٢",
     ],

@@ -153,6 +153,11 @@ def test_an_apostrophe_left_out_is_written_behind_known_names_alone() -> None:
         ("who opens up on friday", "In short: you open up on Friday. Bo locks.", "mail", "Mona Lund", "you"),
         ("who can't eat fish", "Pim comes on Sunday. He can't eat fish.", "mail", "Mona Lund", "Pim"),
         ("who rings the caterer", "We ring the caterer.", "mail", "Mona Lund", ""),
+        ("who would feed the cat", "Happy to feed the cat in June.", "mail", "Mona Lund", "Mona Lund"),
+        ("who cannot come on sunday", "Sorry, can't come on Sunday.", "mail", "Mona Lund", "Mona Lund"),
+        ("who offered to feed the cat", "Tell Bo. Happy to feed the cat.", "mail", "Mona Lund", "Mona Lund"),
+        ("who wants to swap weeks", "Can you swap weeks with me?", "mail", "Mona Lund", "Mona Lund"),
+        ("who asked to borrow the tent", "Could I borrow the tent?", "mail", "Mona Lund", "Mona Lund"),
     ],
 )
 def test_a_pronoun_that_says_who_is_resolved(question: str, text: str, kind: str, person: str, name: str) -> None:
@@ -163,6 +168,16 @@ def test_a_pronoun_that_says_who_is_resolved(question: str, text: str, kind: str
 
 def test_a_name_that_says_who_stands() -> None:
     assert who_told("who brings wood", note("I have the tent. Ruben brings wood.", kind="mail", person="Mona")) is None
+    assert who_told("who feeds the cat", note("Happy to feed the cat.")) is None  # of a note nobody else is the writer
+    asked = who_told("who comes on sunday", note("Can you come on Sunday?", kind="mail"))
+    assert asked is not None
+    assert asked.name == "you"
+    mail = note("Ruben offered to bring wood.", kind="mail", person="Mona")
+    assert who_told("who offered to bring wood", mail) is None
+    mail = note("Ruben is ill and can't come on Sunday.", kind="mail", person="Mona")
+    assert who_told("who can't come on sunday", mail) is None
+    mail = note("Will Ruben come on Sunday?", kind="mail", person="Mona")
+    assert who_told("who wants to come on sunday", mail) is None
     assert not is_pronoun("Ruben")
     assert is_pronoun("she too")
 

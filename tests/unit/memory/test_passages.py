@@ -511,6 +511,30 @@ def test_unreadable_files_say_why(name: str, data: bytes, reason: str) -> None:
         text_of(name, data)
 
 
+LONG = "\n".join(f"Entry {n}: the kiln was fired to {n} degrees and left to cool for a day." for n in range(6_000))
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "fault"),
+    [
+        ("notes/diary.md", LONG[:200_000], ""),
+        ("notes/diary.md", LONG, collecting.CUT_SHORT),
+        ("documents/nested.html", "<div>" * 90_000 + "The shed code is 4471.", collecting.CUT_SHORT),
+        ("documents/nested.html", "<div>" * 9_000 + "The shed code is 4471.", ""),
+    ],
+)
+def test_what_is_cut_short_is_said(world: World, path: str, text: str, fault: str) -> None:
+    world.workspace = InMemoryWorkspace({path: text})
+    list(world.home.refresh(world.workspace, dt.UTC))
+    assert world.home.passages.faults() == ({path: fault} if fault else {})
+
+
+@pytest.mark.parametrize("text", ["# The shed code is 4471", "# The shed code is 4471\n\n", "The shed code is 4471"])
+def test_a_note_of_one_line_is_read(world: World, text: str) -> None:
+    world.workspace = InMemoryWorkspace({"notes/shed.md": text})
+    assert world.ask("what is the shed code").value == "4471"
+
+
 @pytest.mark.parametrize("path", ["mail/all.mbox", "documents/all.mbox", "documents/anna.vcf", "notes/week.ics"])
 def test_what_is_dropped_to_be_brought_in_is_named_and_offered(world: World, path: str) -> None:
     world.workspace = InMemoryWorkspace({path: "From a Mon\nSubject: x\n\nThe zebra is striped.\n"})

@@ -447,3 +447,40 @@ def test_no_reminder_is_set_for_when_it_begins_where_it_is_asked_for_before(text
     reminder = Step("add_reminder", {"text": "pack", "at": Ref(0, ("start",))})
     found = held(text, Step("next_event", {"query": "zumba"}), reminder)
     assert isinstance(found, Refusal) is is_refused
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "is_asked"),
+    [
+        ("look through my mail for the", "the", True),
+        ("any mail about it", "it", True),
+        ("any mail about The Who", "The Who", False),
+        ("any mail about rope", "rope", False),
+    ],
+)
+def test_a_query_of_small_words_is_asked_about(text: str, query: str, is_asked: bool) -> None:
+    found = held(text, Step("find_mail", {"query": query}))
+    if not is_asked:
+        assert isinstance(found, Plan)
+        return
+    assert isinstance(found, Refusal)
+    assert (found.kind, found.missing) == ("needs", ("find_mail.query",))
+    assert found.reason == "What should I look for? I need to know that to find a mail."
+
+
+@pytest.mark.parametrize(
+    ("text", "is_kept"),
+    [
+        ("who wrote about the rope", False),
+        ("list the letters on the rope", False),
+        ("what new post is there about the rope", True),
+        ("mail about the rope that I haven't opened", True),
+        ("mails about the rope I missed", True),
+    ],
+)
+def test_unread_mails_alone_are_looked_up_where_it_is_said(text: str, is_kept: bool) -> None:
+    step = Step("find_mail", {"query": "rope", "unread_only": True})
+    assert ("unread_only" in mended(text, step)[0][1]) is is_kept
+    taught = held(text, step, rests_on=("owner:1",))
+    assert isinstance(taught, Plan)
+    assert taught.steps == (step,)

@@ -8,10 +8,17 @@ import pytest
 
 from hearth.language.discourse.relative_anchors import lead_of
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.amendments import events_between, reminders_of_days, with_lead
+from hearth.planning.dialogue.amendments import (
+    events_between,
+    in_the_other_half,
+    reminders_of_days,
+    whether_free,
+    with_lead,
+    without_contradictions,
+)
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
-from hearth.types import Argument, Plan, Ref, Request, Step
+from hearth.types import Argument, Plain, Plan, Ref, Request, Step, StepResult
 
 ASKED = Request("what is on", FIXED_NOW)
 TOOLS = load_tools(None).specs
@@ -163,3 +170,110 @@ def test_what_lies_between_free_hours_is_listed_where_it_is_asked_if_they_are_fr
     wanted = (Step("find_events", shown, text=free.text),) if is_listed else ()
     assert events_between(Plan((free,)), Request(text, FIXED_NOW), TOOLS) == wanted
     assert events_between(Plan((free, Step("draft_mail"))), Request(text, FIXED_NOW), TOOLS) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("is there a thing on tomorrow at 4 pm", "2026-11-21T17:00:00+01:00"),
+        ("what happens around 4pm tomorrow", "2026-11-21T17:00:00+01:00"),
+        ("list my diary from 4 pm tomorrow", "2026-11-22T00:00:00+01:00"),
+        ("what have we got after 4 pm tomorrow", "2026-11-22T00:00:00+01:00"),
+        ("what comes next after 4 pm tomorrow", None),
+        ("from 4 pm tomorrow onwards", None),
+    ],
+)
+def test_a_clock_time_asks_for_its_hour_or_the_rest_of_its_day(text: str, end: str | None) -> None:
+    found = then_alone(text, Step("find_events", {"start": "2026-11-21T16:00:00+01:00"}))
+    assert found.steps[0].arguments.get("end") == end
+    if end is not None:
+        assert then_alone(text, Step("find_events", {"end": "2026-11-21T16:00:00+01:00"})).steps == found.steps
+
+
+def test_what_is_on_before_a_clock_time_stays() -> None:
+    step = Step("find_events", {"end": "2026-11-21T16:00:00+01:00"})
+    assert then_alone("what have we on by 4 pm tomorrow", step).steps == (step,)
+
+
+def then_alone(text: str, *steps: Step) -> Plan:
+    found = without_contradictions(Plan(steps), Utterance(text, FIXED_NOW), TOOLS)
+    assert isinstance(found, Plan)
+    return found
+
+
+def test_an_event_that_is_changed_is_on_at_the_moment_that_is_said() -> None:
+    look = Step("find_events", {"start": "2026-11-21T16:00:00+01:00"})
+    act = Step("cancel_event", {"event": Ref(0, ("id",))})
+    found = then_alone("call off the one tomorrow at 4 pm", look, act)
+    assert found.steps[0].arguments["end"] == "2026-11-21T16:01:00+01:00"
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "other"),
+    [
+        ("anything at 7 tomorrow", "2026-11-21T07:00:00+01:00", "2026-11-21T19:00:00+01:00"),
+        ("anything at 3 tomorrow", "2026-11-21T15:00:00+01:00", "2026-11-21T03:00:00+01:00"),
+        ("anything at 7am tomorrow", "2026-11-21T07:00:00+01:00", None),
+        ("anything at 7 tomorrow evening", "2026-11-21T19:00:00+01:00", None),
+        ("anything at 19:00 tomorrow", "2026-11-21T19:00:00+01:00", None),
+        ("anything tomorrow", "2026-11-21T00:00:00+01:00", None),
+    ],
+)
+def test_an_hour_may_be_of_the_other_half_of_the_day(text: str, start: str, other: str | None) -> None:
+    end = (dt.datetime.fromisoformat(start) + dt.timedelta(hours=1)).isoformat()
+    plan = Plan((Step("find_events", {"start": start, "end": end}),))
+    found = in_the_other_half(plan, Utterance(text, FIXED_NOW), TOOLS)
+    assert (found.steps[0].arguments["start"] if found is not None else None) == other
+    cancelled = Plan((*plan.steps, Step("cancel_event", {"event": Ref(0, ("id",))})))
+    assert in_the_other_half(cancelled, Utterance(text, FIXED_NOW), TOOLS) is None
+
+
+DAY = ("2026-11-21T00:00:00+01:00", "2026-11-22T00:00:00+01:00")
+AT_TWO = ("2026-11-21T14:00:00+01:00", "2026-11-21T14:01:00+01:00")
+NOON_TO_SIX = ("2026-11-21T12:00:00+01:00", "2026-11-21T18:00:00+01:00")
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "free", "said"),
+    [
+        ("are we free tomorrow at 2", AT_TWO, [("14:00", "15:00")], "Yes, you are free then."),
+        ("have I got room tomorrow at 2", AT_TWO, [], "No, you are not free then."),
+        ("do I have room tomorrow at 2", AT_TWO, [], "No, you are not free then."),
+        ("do I have room tomorrow at 2", AT_TWO, [("14:20", "15:00")], "No, you are not free then."),
+        ("am I tied up tomorrow at 2", AT_TWO, [], "Yes, you are busy then."),
+        ("am I tied up tomorrow at 2", AT_TWO, [("14:00", "14:30")], "No, you are free then."),
+        ("am I free or busy tomorrow at 2", AT_TWO, [], ""),
+        ("would tomorrow afternoon suit", NOON_TO_SIX, [("12:00", "18:00")], "Yes, you are free then."),
+        ("would tomorrow afternoon suit", NOON_TO_SIX, [("13:00", "18:00")], "Partly: you are free for some of it."),
+        ("is tomorrow open", DAY, [("08:00", "22:00")], "Yes, you are free then."),
+        ("when am I free tomorrow", DAY, [("08:00", "22:00")], ""),
+        ("could you look for a gap tomorrow", DAY, [("08:00", "22:00")], ""),
+        ("find me a gap tomorrow", DAY, [("08:00", "22:00")], ""),
+        ("am I free in the next week", ("2026-11-21T00:00:00+01:00", "2026-11-28T00:00:00+01:00"), [], ""),
+    ],
+)
+def test_whether_hours_are_free_is_told_as_yes_or_no(
+    text: str, asked: tuple[str, str], free: list[tuple[str, str]], said: str
+) -> None:
+    plan = Plan((Step("find_free_time", {"start": asked[0], "end": asked[1]}),))
+    assert whether_free(plan, text, (result(free),), FIXED_NOW) == said
+
+
+def result(free: list[tuple[str, str]]) -> StepResult:
+    slots: list[Plain] = [
+        {name: f"2026-11-21T{time}:00+01:00" for name, time in zip(("start", "end"), one)} for one in free
+    ]
+    return StepResult(0, "done", value=slots)
+
+
+def test_a_length_that_is_sought_is_there_or_not_and_other_plans_say_no_yes() -> None:
+    step = Step("find_free_time", {"start": DAY[0], "end": DAY[1], "length": "PT2H"})
+    text = "have we 2 hours tomorrow, is there room"
+    assert whether_free(Plan((step,)), "is there room for 2 hours", (result([("08:00", "11:00")]),), FIXED_NOW) == (
+        "Yes, there is time for that."
+    )
+    assert whether_free(Plan((step,)), "is there room for 2 hours", (result([]),), FIXED_NOW) == (
+        "No, there is no time for that."
+    )
+    for plan in (Plan(()), Plan((step, step)), Plan((step, Step("read_list", {"list": "x"})))):
+        assert whether_free(plan, text, (result([]),), FIXED_NOW) == ""

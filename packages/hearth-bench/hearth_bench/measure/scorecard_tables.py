@@ -827,6 +827,36 @@ TABLES: tuple[Table, ...] = (
     ),
     Table(
         "Times",
+        "How far a request walks",
+        "walks",
+        "python -m hearth_bench.measure.walks",
+        (("files entered", "n_files"), ("Python calls", "n_calls")),
+        (
+            Row(
+                "floor: an ask before its tools were chosen by heads", by_definition={"n_files": 84, "n_calls": 376_000}
+            ),
+            Row("an ask", "results/ask/"),
+            Row("a correction", "results/correct/"),
+            Row("oracle: the most that was asked for", by_definition={"n_files": 45, "n_calls": 40_000}),
+        ),
+        _NATURAL_CODE,
+    ),
+    Table(
+        "Times",
+        "The size of the planner",
+        "structure",
+        "python -m hearth_bench.measure.structure",
+        (("lines", "lines"), ("regular expressions", "regular_expressions")),
+        (
+            Row("floor: before there was one planner", by_definition={"lines": 13_900}),
+            Row("`planning/`", "results/now/planning/"),
+            Row("oracle: the most that was asked for", by_definition={"lines": 8_000, "regular_expressions": 40}),
+        ),
+        ("src/hearth/planning",),
+        "The grammar of times lies in `language/`.",
+    ),
+    Table(
+        "Times",
         "From the command to the first word, seconds",
         "start",
         "python -m hearth_bench.measure.agent.cold_start",

@@ -45,3 +45,9 @@ def test_patterns_are_counted_where_they_are_written(checkout: Path) -> None:
     found = structure.structure_of(checkout)
     assert (found["n_patterns"], found["n_patterns_elsewhere"]) == (4, 2)
     assert found["patterns_by_room"] == {"language": 2, "tools": 2}
+
+
+def test_the_planners_lines_and_patterns_are_counted_and_no_other_rooms(checkout: Path) -> None:
+    (checkout / "src/hearth/planning").mkdir()
+    (checkout / "src/hearth/planning/one.py").write_text(PATTERNS)
+    assert structure.structure_of(checkout)["planning"] == {"lines": 3, "regular_expressions": 2}

@@ -915,6 +915,89 @@ def as_written(text: str) -> str:
     return _MEALTIME.sub(r"\1time", _OWNED_PLURAL.sub(r"\1 is ", text))
 
 
+_L = r"(?:the|my|our)\s+(?:[^\s,.;:!?]+\s+){1,5}?list"
+_JOINED = r"\s*(?:,\s*(?:and\s+)?(?:then\s+)?|\band\s+(?:then\s+)?|\bthen\s+|&\s*)"
+_ITEM = (
+    r"(?!(?:it|that|them|this|those|everything|me|off|on)\b)"
+    r"(?:(?!\b(?:lists?|reminders?|off|from|to|on|onto)\b)[^.;:!?]){1,200}?"
+)
+_TAKING = (
+    rf"(?:(?:take|tick|cross|check|strike|knock|scratch)\s+(?:off\s+(?P<a>{_ITEM})|(?P<b>{_ITEM})\s+off)"
+    rf"|(?:remove|delete)\s+(?P<c>{_ITEM}))"
+)
+_PUTTING = rf"(?:add|put|pop|stick|bung)\s+(?P<put>{_ITEM})"
+_NO_ITEM = re.compile(
+    r"\b(?:reminders?|alarms?|timers?|notes?|events?|meetings?|appointments?|contacts?|calendar|diary|kettle)\b",
+    re.IGNORECASE,
+)
+_PLEASE = r"\s*(?:(?:please|can\s+you|could\s+you|ok(?:ay)?|now)[\s,]+)*"
+_END_OF_ORDER = r"(?:\s+(?:please|pls|thanks|too|as\s+well))*\s*[.!]*\s*"
+_BOTH_ORDERS = tuple(
+    re.compile(rf"{_PLEASE}{both}{_END_OF_ORDER}", re.IGNORECASE)
+    for both in (
+        rf"{_TAKING}{_JOINED}{_PUTTING}\s+(?:to|on|onto)\s+(?P<list>{_L})",
+        rf"{_TAKING}\s+(?:off|from|on)?\s*(?P<list>{_L}){_JOINED}{_PUTTING}(?:\s+(?:(?:to|on)\s+(?:it|there)|instead))?",
+        rf"{_PUTTING}\s+(?:to|on|onto)\s+(?P<list>{_L}){_JOINED}{_TAKING}(?:\s+(?:from\s+)?(?:it|there))?",
+        rf"add\s+(?P<put>{_ITEM}){_JOINED}{_TAKING}\s+(?:off|from)?\s*(?P<list>{_L})",
+    )
+)
+"""Two orders for one list that is named once, what is taken off it first or last."""
+
+
+def with_list_for_both(text: str) -> str:
+    """Return two orders for a list that is named in one of them with its name in both: "tick off milk and add gin to
+    the bar list"; the text where it says anything else."""
+    if "list" not in text.lower():
+        return text
+    for place, form in enumerate(_BOTH_ORDERS):
+        said = form.fullmatch(text)
+        if said is None:
+            continue
+        off = next(filter(None, (said["a"], said["b"], said["c"])))
+        if _NO_ITEM.search(off) or _NO_ITEM.search(said["put"]):
+            return text
+        taking, putting = f"take {off} off {said['list']}", f"add {said['put']} to {said['list']}"
+        return f"{taking} and {putting}" if place < 2 else f"{putting} and {taking}"
+    return text
+
+
+_FIND_AND_TELL = re.compile(
+    rf"{_PLEASE}(?:find|look\s+up|look\s+for|dig\s+(?:out|up)|fetch|pull\s+up|open|search\s+for)\s+(?:me\s+)?"
+    r"(?P<thing>(?:(?:the|my|our|that)\s+|[\w-]+['’]s\s+)[^,.;:?!]{2,80}?)\s*(?:,\s*(?:and\s+)?|\band\s+|&\s*)(?:then\s+)?"
+    r"(?:tell\s+me|let\s+me\s+know|say)\s+(?P<asks>when|where|what|who|how\s+(?:much|long|many\s+\w+)|what\s+(?:time|day))\s+"
+    r"(?P<clause>[^,;:?!]{2,80}?)(?P<end>[\s?!.]*)",
+    re.IGNORECASE,
+)
+_IT_IS = re.compile(
+    r"(?:it|that|this)(?:['’]s|\s+(?P<verb>is|was|will\s+be))\b\s*(?P<rest>.*)|its\s+(?P<due>\S.*)", re.IGNORECASE
+)
+_IT_DOES = re.compile(r"(?:it|that)\s+(?P<verb>[a-z]{2,}s)(?P<rest>\s+(?:up|out|off|me|us|in))?", re.IGNORECASE)
+_ITS_PART = re.compile(
+    r"(?P<part>(?:the|its)\s+[\w'’ -]{2,40}?)\s+(?P<verb>is|was|are|were)(?:\s+(?:in|on)\s+it)?", re.IGNORECASE
+)
+_SAYS_ALL = frozenset({"says", "contains", "holds"})
+
+
+def asked_of_found(text: str) -> str:
+    """Return the question about a thing that is to be found first, as it is asked of the thing itself: "find the lease
+    and tell me when it ends"; the text where nothing such is said."""
+    said = _FIND_AND_TELL.fullmatch(text)
+    if said is None:
+        return text
+    thing, asks, clause = said["thing"], said["asks"], said["clause"]
+    if (of := _IT_IS.fullmatch(clause)) is not None and not (of["due"] and asks.lower().startswith("what")):
+        rest = of["due"] or of["rest"]
+        verb, _, more = (of["verb"] or "is").partition(" ")
+        return " ".join(filter(None, (asks, verb, thing, more, rest)))
+    if (does := _IT_DOES.fullmatch(clause)) is not None and does["verb"].lower() not in _SAYS_ALL:
+        bare = re.sub(r"(?<=sh)es$|(?<=ch)es$|(?<=[sx])es$|s$", "", does["verb"], flags=re.IGNORECASE)
+        return f"{asks} does {thing} {bare}{does['rest'] or ''}"
+    if (part := _ITS_PART.fullmatch(clause)) is not None:
+        named = re.sub(r"^its\b", "the", part["part"], flags=re.IGNORECASE)
+        return f"{asks} {part['verb']} {named} in {thing}"
+    return text
+
+
 def plainly(text: str) -> str:
     """Return a request as it is meant; unchanged where it is plain already. A run of blanks is one."""
     text = _RUN_OF_BLANKS.sub(" ", text)
@@ -922,5 +1005,5 @@ def plainly(text: str) -> str:
         return text
     written = with_list_named(as_written(with_place_stated(text)))
     said = as_written(with_person_named(with_its_topic(without_repairs(without_first_try(written)))))
-    said = without_remarks(said)
+    said = asked_of_found(with_list_for_both(without_remarks(said)))
     return with_its_level(with_verb(without_gaps(said)))

@@ -50,12 +50,14 @@ from hearth.memory.inquiry.answer_telling import (
     name_described,
     named_card_answer,
     own_first,
+    said_about,
     sentence_of,
     series_of_title,
     witness_of,
 )
 from hearth.memory.inquiry.asking_mails import answer_from_letters
 from hearth.memory.inquiry.record_answers import answer_from_dates, answer_from_records, asked_of_dates, matter_of
+from hearth.memory.inquiry.sums_within import sum_answer
 from hearth.memory.inquiry.table_answers import table_answer
 from hearth.memory.search.collecting import (
     FOLDERS,
@@ -141,6 +143,12 @@ _OTHER_WAY = re.compile(
     re.IGNORECASE,
 )
 """Asks for whom the owner waits."""
+_OF_ANSWERS = re.compile(
+    r"\b(?:wait\w*|answer\w*|repl(?:y|ies|ied|ying)|respon\w+|owe\w*|hear|heard|hang\w*|unanswered|open|chas\w+"
+    r"|(?:get|got|getting|write|wrote|writing|ring|call|come|came) back|back to|mails?|e-?mails?|messages?|inbox)\b",
+    re.IGNORECASE,
+)
+"""Words of questions for who waits for an answer."""
 _COUNTED = re.compile(r"\bhow many (?:more |other )?(?P<what>(?!times\b|days\b)[^\W\d_]+)", re.IGNORECASE)
 
 Floats = NDArray[np.float32]
@@ -503,7 +511,7 @@ LEAST_ORDER = -3.0
 that steer an answer do, one of two hundred ordinary ones."""
 _QUOTED = 0.6
 """The most that what is only quoted counts: it is told with doubt."""
-READING_VERSION = 5
+READING_VERSION = 6
 """Raise it with every change to how files become passages: all are read again."""
 MOST_WAITING_S = 20.0
 """How long a question waits for files that were never read; what is left is read before the next one."""
@@ -670,17 +678,21 @@ class HomeAnswers:
 
     def _as_understood(self, question: str, understood: Understood, call: CallContext) -> HomeAnswer | None:
         """Work out what a question is understood to ask for; with doubt where rows were counted or added although a
-        word of the question that the owner's things hold, too, is in no part of what was understood ("beans")."""
+        word of the question that the owner's things hold, too, is in no part of what was understood ("beans"). Who
+        "wants his money back" waits for no answer."""
         asked = asked_of_dates(question)
         if asked is not None and asked.operation == "until" and understood.operation == "birthdays":
             return None  # days to the birthday of somebody unknown: the list of all birthdays is no answer
+        named = matter_of(f"{understood.matter} {understood.when}").casefold().split()
+        left_out = [word.casefold() for word in matter_of(question).split() if word.casefold() not in named]
+        is_of_more = any(self.passages.holds_all([word]) for word in left_out)
+        if understood.operation == "waiting" and is_of_more and _OF_ANSWERS.search(question) is None:
+            return None
         found = self._worked_out(understood.said(), call)
         if found is None:
             return None
         chance = min(found.chance, round(understood.chance, 4))
-        named = matter_of(f"{understood.matter} {understood.when}").casefold().split()
-        left_out = [word.casefold() for word in matter_of(question).split() if word.casefold() not in named]
-        if understood.operation in OF_ROWS and any(self.passages.holds_all([word]) for word in left_out):
+        if understood.operation in OF_ROWS and is_of_more:
             chance = min(chance, DOUBTED)
         return replace(found, chance=chance)
 
@@ -704,7 +716,7 @@ class HomeAnswers:
         computed = (
             answer_from_letters(question, self.passages, call)
             or answer_from_dates(question, call)
-            or answer_from_records(question, self.passages, call)
+            or answer_from_records(question, self.passages, call, self._is_order_in)
             or changed_by(question, self.passages)
             or card_answer(question, call)
             or birthday_answer(question, call)
@@ -733,7 +745,26 @@ class HomeAnswers:
     def _reckon(self, question: str, call: CallContext) -> HomeAnswer | None:
         from hearth.memory.inquiry.reckoning.record_lists import reckoned_answer  # most requests need none of it
 
-        return reckoned_answer(question, self.passages, call)
+        told = reckoned_answer(question, self.passages, call)
+        return self._by_whom(told, call) if told is not None and told.kind == "amount" else told
+
+    def _by_whom(self, told: HomeAnswer, call: CallContext) -> HomeAnswer | None:
+        """Mark which of the amounts that were reckoned with a stranger wrote, and doubt what rests on others beside;
+        None where one of them reads like an instruction."""
+        known = known_addresses(call)
+        witnesses = []
+        for one in told.witnesses:
+            passage = next(
+                (p for p in self.passages.of_record(one.record) if one.quote in " ".join(p.text.split())), None
+            )
+            if passage is None or not is_strangers(passage, known, call.workspace):
+                witnesses.append(one)
+            elif self._is_order_in(passage, one.quote):
+                return None
+            else:
+                witnesses.append(replace(one, is_strangers=True))
+        is_mixed = len({one.is_strangers for one in witnesses}) > 1
+        return replace(told, witnesses=tuple(witnesses), chance=min(told.chance, DOUBTED) if is_mixed else told.chance)
 
     def _doubted(self, computed: HomeAnswer, question: str, call: CallContext) -> HomeAnswer:
         """Doubt an amount that texts state where another is reckoned; the rows of a table are all there are."""
@@ -792,17 +823,30 @@ class HomeAnswers:
             if told is not None:
                 return told
         if best is None or best.chance < least_chance():
-            return self._unknown(readings, name)
+            return self._said_about(question, call) or self._unknown(readings, name)
         if best.is_strangers and (card := named_card_answer(question, call)) is not None:
             return beside_card(card, best, call.now)
+        if (summed := sum_answer(question, readings)) is not None:
+            return summed
         if (joint := joint_answer(question, readings)) is not None:
             return joint
         return answer_of(question, readings, call.now)
 
+    def _said_about(self, question: str, call: CallContext) -> HomeAnswer | None:
+        """Tell what somebody said of a matter in their newest mail that speaks of it and does not read like an
+        instruction; None where nothing such is asked, or no mail does."""
+        known = known_addresses(call)
+        for told in said_about(question, self.passages):
+            (witness,) = told.witnesses
+            by_stranger = is_strangers(self.passages.of_record(witness.record)[0], known, call.workspace)
+            if not by_stranger or not (self._is_instruction(witness.quote) or self._orders(witness.quote)):
+                return replace(told, witnesses=(replace(witness, is_strangers=by_stranger),))
+        return None
+
     def _of_tables(self, question: str, readings: Sequence[Reading]) -> HomeAnswer | None:
         """Return what a table among the passages tells, where that is likelier than what is read; with doubt of one
         that a stranger may have written, and nothing that reads like an instruction."""
-        if self._encoder is None or not readings:
+        if self._encoder is None or not readings or SAID_ABOUT.match(question):
             return None
         told = table_answer(question, readings, self.passages, self._encoder)
         if told is None or told.chance <= max(readings[0].chance, least_chance()):
@@ -856,11 +900,12 @@ class HomeAnswers:
         return reading.text.strip(" ,;:") if reading.chance >= least_chance() else ""
 
     def _telling(self, readings: list[Reading]) -> list[Reading]:
-        """Leave out sentences that only ask, and what strangers may have written that reads like an instruction."""
+        """Leave out sentences that only ask, where not who asks is told, and what strangers may have written that reads
+        like an instruction."""
         return [
             one
             for one in readings
-            if not sentence_of(one).endswith("?")
+            if (one.text == one.candidate.passage.person or not sentence_of(one).endswith("?"))
             and (
                 one.chance < LEAST_BESIDE
                 or one.candidate.passage.kind not in _BY_STRANGERS
@@ -877,6 +922,10 @@ class HomeAnswers:
     def _orders(self, sentence: str) -> bool:
         """Return whether a stranger's words order the assistant about, or to say something."""
         return is_order_to_say(sentence) or self._instruction_score(sentence) > LEAST_ORDER
+
+    def _is_order_in(self, passage: Passage, quote: str) -> bool:
+        """Return whether what a stranger states is an order, or stands in a text that reads like an instruction."""
+        return self._orders(quote) or self._is_instruction(passage.text)
 
     @staticmethod
     def _as_quotation(one: Reading) -> Reading:

@@ -23,7 +23,7 @@ from hearth.memory.inquiry.asking_mails import AskingMail, waiting_for
 from hearth.memory.inquiry.record_answers import birthdays_in, events_in, hours_of, witness_of_event
 from hearth.memory.search.collecting import said_date
 from hearth.memory.search.passage_store import Passage, PassageStore, sentences_of
-from hearth.memory.search.search_words import Period, times_named
+from hearth.memory.search.search_words import Period, keys_of, times_named
 from hearth.protocols import CallContext, Encoder, HomeAnswer
 from hearth.tools.mail.mailbox import SENT
 
@@ -60,6 +60,10 @@ _LEADS = re.compile(
     re.IGNORECASE,
 )
 _MINUTES = re.compile(r"\b(?:meetings?|minutes|agreed|decided|settled|agreement|protocol)\b", re.IGNORECASE)
+_DECIDED_LINE = re.compile(
+    r"(?m)^[-*•·\s]*(?:(?:was |we )?(?:decided|agreed|resolved)|decisions?)\s*[:–]\s*(?P<what>\S[^\n]*)$", re.IGNORECASE
+)
+"""A line of minutes that says what was decided."""
 _LEAST_WORDS = 3
 _REPLY = re.compile(r"(?:(?:re|fwd?|aw|wg)\s*:\s*)+", re.IGNORECASE)
 _FACTS = re.compile(
@@ -132,6 +136,8 @@ def decision_of(
         matter: What about, or where; may be empty.
     """
     asked = f"{by} {matter}"
+    if (decided := _decided_lines(asked, matter, passages, is_instruction)) is not None:
+        return decided
     people = [word for word in re.findall(r"\b[A-Z][\w'’-]+", by) if word != "I"]
     minutes = [
         one.passage
@@ -152,6 +158,27 @@ def decision_of(
     vectors = passages.encoder.encode([matter, *(sentence for _, sentence in said)])
     passage, sentence = said[int(np.argmax(vectors[1:] @ vectors[0]))]
     return HomeAnswer("text", sentence.strip("-*•· ").rstrip("."), "", (witness_of(passage, sentence),))
+
+
+def _decided_lines(
+    asked: str, matter: str, passages: PassageStore, is_instruction: Callable[[str], bool]
+) -> HomeAnswer | None:
+    """Tell the lines of a record that begin with "decided:" or the like: those that say something of the matter, else
+    all of the record that is called by it; None where none has such lines."""
+    wanted = keys_of(matter)
+    found = [one.passage for one in ranked(asked, passages.find(asked, ("mail", "note", "document")))]
+    for passage in sorted(found, key=lambda one: one.kind == "mail"):  # a mail may be a stranger's
+        lines = [
+            found
+            for found in _DECIDED_LINE.finditer(passage.text)
+            if passage.kind == "note" or not is_instruction(found.group())
+        ]
+        about = [found for found in lines if wanted & (keys_of(found["what"]) - keys_of(passage.title))]
+        if about or (lines and wanted <= keys_of(passage.title)):
+            told = [found["what"].strip().rstrip(".;") for found in about or lines]
+            witnesses = tuple(witness_of(passage, " ".join(found.group().split())) for found in about or lines)
+            return HomeAnswer("list" if len(told) > 1 else "text", "; ".join(told), "", witnesses)
+    return None
 
 
 def chosen_sentences(text: str, n: int, encoder: Encoder | None) -> list[str]:

@@ -38,7 +38,9 @@ from hearth.tools.pim.contacts import read_cards
 # Says who is meant where the words that answer "who" are a pronoun: a mail's "I" is its writer, a note's the owner.
 #
 # The clause is found that says most of what is asked ("I have got the ladder" for "who has my ladder"); its subject
-# is resolved: "I" by who wrote it, "you" of a mail to the owner, "she" by the subject of the sentence before.
+# is resolved: "I" by who wrote it, "you" of a mail to the owner, "she" by the subject of the sentence before. Who
+# wants, offers or says something is who writes so, whatever the subject: "can somebody swap weeks with me", "Happy to
+# feed the cat".
 #
 # Covered: one clause and who else does the same ("and so has Idris"); "my mum" of somebody's mail. Not covered: "we",
 # and pronouns whose name stands further away: their sentence is told, with doubt.
@@ -66,6 +68,26 @@ _TOO = re.compile(
     r"\s*,?\s*(?:and|as) (?:so )?(?:has|have|does|do|did|is|are|will|can) (?P<name>[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?)"
 )
 _LIGHT = word_set("have has had got get gets thing things one else")
+_ACT = re.compile(
+    r"(?:offer|ask|complain|sa(?:id|ys?)\b|agree|promis|volunteer|want|need|look(?:s|ing)\b|wr(?:ote|it)|suggest|mention"
+    r"|apologi[sz]|invit|told|tell)\w*(?: (?:me|us|to|about|for|that|if|whether|they|he|she|is|are|has|have))*\s+",
+    re.IGNORECASE,
+)
+"""What somebody does by writing a mail, before what it is about."""
+_ELIDED = re.compile(
+    r"\s*(?:(?:(?:very|only too|more than|quite) )?(?:happy|glad|keen|willing|able|unable|delighted|pleased|ready"
+    r"|hoping|planning|going) to|looking (?:for|to)|(?:(?:won|can|couldn|wouldn)['’]?t|cannot|would|could|will|can)"
+    r" (?!you\b|i\b|we\b|he\b|she\b|it\b|they\b|the\b|an?\b|my\b|your\b|our\b|this\b|that\b|any|some)[a-z]+)\b",
+    re.IGNORECASE,
+)
+"""Begins a sentence that leaves out its "I"."""
+_OPENING = re.compile(
+    r"\s*(?:(?:sorry|yes|no|okay|ok|sure|thanks|thank you|hi|hello|hey|dear)\b[^.!?,]*,\s*)*", re.IGNORECASE
+)
+_OF_WRITER = re.compile(r"\b(?:i|i['’](?:m|ve|d|ll)|me|my|mine|myself)\b", re.IGNORECASE)
+_WRITER_LEADS = re.compile(r"(?:i|me|i['’](?:m|ve|d|ll))(?![\w'’])|(?:my|mine|myself)\Z", re.IGNORECASE)
+_MOST_OF_WRITER = 3
+"""Words of a thing or person of the writer's: "my mum and dad"."""
 _N_LEAD = 5
 """Words of a clause in which its subject stands."""
 _OF_VERB = 2
@@ -102,8 +124,10 @@ def who_told(question: str, passage: Passage) -> Who | None:
     found = _WHO.match(question)
     if found is None:
         return None
-    wanted = keys_of(found["rest"]) - {key_of(word) for word in _LIGHT}
-    verb = _verb(found["rest"])
+    act = _ACT.match(found["rest"]) if _is_received(passage) else None
+    rest = found["rest"][act.end() :] if act is not None else found["rest"]
+    wanted = keys_of(rest) - {key_of(word) for word in _LIGHT}
+    verb = _verb(rest)
     text = unwrapped(passage.read)
     rows: list[tuple[int, int, int, str]] = []
     for sentence in SENTENCE.finditer(text, len(text) - len(passage.text)):
@@ -118,10 +142,21 @@ def who_told(question: str, passage: Passage) -> Who | None:
     _, start, sentence_start, clause_text = best[0]
     start += len(clause_text) - len(clause_text.lstrip())
     name, is_sure = _subject(clause_text, text[len(text) - len(passage.text) : sentence_start], passage)
+    if _is_received(passage) and passage.person:
+        is_elided = _ELIDED.match(clause_text) and _OPENING.fullmatch(text[sentence_start:start])
+        if name is None and is_elided and not sentence_at(text, start).endswith("?"):
+            name, is_sure = passage.person, True
+        elif act is not None and name != passage.person and (name is not None or _OF_WRITER.search(clause_text)):
+            name, is_sure = passage.person, False
     if name is None:
         return None
     too = _TOO.match(text, start + len(clause_text.strip()))
     return Who(f"{name} and {too['name']}" if name and too else name, start, is_sure)
+
+
+def _is_received(passage: Passage) -> bool:
+    """Return whether a passage is of a mail that somebody else wrote."""
+    return passage.kind == "mail" and not passage.record.startswith(f"{SENT}/")
 
 
 def of_the_writer(words: str, before: str, passage: Passage) -> str:
@@ -832,7 +867,7 @@ def _read(question: str, one: Candidate, reader: AnswerReader, people: People, r
         chance *= LACKING
     if passage.kind == "contact" and _asks_beyond_card(question, passage.read):
         chance *= LACKING
-    if text and asks_who(question):
+    if text and re.match(r"\s*who(?:m|se)?\b", question, re.IGNORECASE):
         text, start, chance = _person_meant(question, passage, text, start, chance)
     is_told = asks_yes_or_no(question) and chance >= least_chance()
     is_yes = _is_surely_yes(question, passage, start, p_yes, reader) if is_told else None
@@ -878,6 +913,16 @@ def _person_meant(question: str, passage: Passage, text: str, start: int, chance
     who = who_told(question, passage)
     if who is not None and who.name:
         return who.name, who.start, chance if who.is_sure else min(max(chance, _LEAST_MEANT), DOUBTED)
+    is_my = re.search(r"\bmy\s+\Z", f"{passage.read[max(0, start - 4) : start]}{text[:3]}", re.IGNORECASE) is not None
+    # "The spout" is nobody's: whose it is, is the writer's, who says "I".
+    is_thing = re.match(r"\s*whose\b", question, re.IGNORECASE) is not None and not is_my and text == text.lower()
+    is_of_writer = (
+        _WRITER_LEADS.match(text) is not None
+        or (is_my and len(text.split()) > _MOST_OF_WRITER)
+        or (is_thing and _OF_WRITER.search(sentence_at(passage.read, start)) is not None)
+    )
+    if who is None and is_of_writer and _is_received(passage) and passage.person:
+        return passage.person, start, min(chance, DOUBTED)
     if who is not None or is_pronoun(text):
         place = who.start if who is not None else start
         return sentence_at(passage.read, place) or text, place, min(chance, DOUBTED)

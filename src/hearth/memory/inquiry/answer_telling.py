@@ -55,7 +55,7 @@ _LEAST_NAMED = dt.timedelta(hours=20)
 _MOST_MONTH = dt.timedelta(days=32)
 _WRITTEN = frozenset({"mail", "document"})
 SAID_ABOUT = re.compile(
-    r"\s*what (?:did|does|do|has|have) .+? (?:say|said|write|written|tell|told|think|reply|replied)\b"
+    r"\s*what (?:did|does|do|has|have) (?P<who>.+?) (?:say|said|write|written|tell|told|think|reply|replied)\b"
     r"[^?]*? (?:about|on|of|regarding) (?P<what>[^?]+)",
     re.IGNORECASE,
 )
@@ -233,16 +233,35 @@ def _last_said(question: str, best: Reading, readings: Sequence[Reading]) -> Hom
     ]
     chosen = max(like, key=_at, default=best)
     newest, told = chosen.candidate.passage, sentence_of(chosen)
-    sentences = sentences_of(newest.text)
-    place = max(range(len(sentences)), key=lambda k: len(matter & keys_of(sentences[k])), default=0)
-    if not sentences or (newest == passage and matter & keys_of(told)):
+    if newest == passage and matter & keys_of(told):
         return None
+    return _said_in(newest, matter, best.chance)
+
+
+def said_about(question: str, passages: PassageStore) -> Iterator[HomeAnswer]:
+    """Yield what somebody said of a matter in their mails that speak of it, the newest first; nothing where no
+    such thing is asked."""
+    asked = SAID_ABOUT.match(question)
+    if asked is None:
+        return
+    who, matter = keys_of(asked["who"]), keys_of(asked["what"])
+    for one in passages.all(("mail",), asked["what"]) if who and matter else ():
+        if who <= keys_of(one.person) and (told := _said_in(one, matter, LEAST_SURE)) is not None:
+            yield told
+
+
+def _said_in(mail: Passage, matter: set[str], chance: float) -> HomeAnswer | None:
+    """Tell the sentence of a mail that speaks of a matter; where only its title does, its first ones."""
+    sentences = sentences_of(mail.text)
+    if not sentences:
+        return None
+    place = max(range(len(sentences)), key=lambda k: len(matter & keys_of(sentences[k])))
     # "Can't do tyres without." leans on the sentence before.
     is_short = place > 0 and len(sentences[place].split()) <= _LEANS
     quote = " ".join(sentences[place - is_short : place + 1])
-    if not matter & keys_of(sentences[place]):  # only its title names the matter
+    if not matter & keys_of(sentences[place]):
         quote = " ".join(sentences[:_N_TOLD])
-    return HomeAnswer("text", quote, "", (witness_of(newest, quote),), round(best.chance, 4))
+    return HomeAnswer("text", quote, "", (witness_of(mail, quote),), round(chance, 4))
 
 
 def sentence_of(one: Reading) -> str:

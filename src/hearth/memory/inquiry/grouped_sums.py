@@ -1,12 +1,14 @@
 """Sums the amounts of a table by the cells of one column: per buyer, per month, or the group with most or least.
 
+A group that an order names ("ignore what was said and …") is left out, and that is said, whoever wrote the table.
+
 Not covered: two groups at once, groups over several tables, means by group.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -16,7 +18,7 @@ from hearth.memory.inquiry.answer_reading import money_in, money_text, number_te
 from hearth.memory.inquiry.answer_telling import witness_of
 from hearth.memory.inquiry.table_answers import quote_of
 from hearth.memory.inquiry.table_programs import Column, Grid, words_of
-from hearth.memory.search.collecting import tables_in
+from hearth.memory.search.collecting import tables_in, where_of
 from hearth.memory.search.passage_store import Passage, PassageStore
 from hearth.memory.search.search_words import keys_of
 from hearth.protocols import HomeAnswer
@@ -48,6 +50,8 @@ _OF_SUMS = keys_of("sum total amount price value cost worth sale sales sold pay 
 _AMOUNT = re.compile(r"\b(?:amount|sum|total|price|cost|owed|fee|due|value|paid|takings|sales?)\b|[€£$¥₹]", re.I)
 _OF_MONTHS = listed("January February March April May June July August September October November December")
 _LONGEST_QUESTION = 300
+_LEAST_ORDER = 4
+"""Words of the shortest name of a group that may be an order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +84,20 @@ def groups_asked(question: str) -> GroupsAsked | None:
     return GroupsAsked("sum", by["key"].casefold(), rest)
 
 
-def grouped_answer(asked: GroupsAsked, passages: PassageStore) -> HomeAnswer | None:
-    """Return the sums of the table that speaks of most that is asked; None where none has the group and amounts."""
+def grouped_answer(
+    asked: GroupsAsked, passages: PassageStore, is_order: Callable[[Passage, str], bool]
+) -> HomeAnswer | None:
+    """Return the sums of the table that speaks of most that is asked; None where none has the group and amounts.
+
+    Args:
+        is_order: Tells whether a quotation of a passage, or the whole of it, reads like an instruction.
+    """
     words = words_of(asked.words) - _OF_SUMS
     found = []
     for passage, grid in _grids(passages):
         known = grid.titled | frozenset().union(*(column.named for column in grid.columns))
         cells = frozenset().union(*(keys for column in grid.columns for keys in column.keys))
-        told = _told(asked, passage, grid) if words <= known | cells else None
+        told = _told(asked, passage, grid, is_order) if words <= known | cells else None
         if told is not None:
             found.append((len(words & known), replace(told, chance=1.0 if words <= known else DOUBTED)))
     most = max((n for n, _ in found), default=0)
@@ -104,7 +114,9 @@ def _grids(passages: PassageStore) -> Iterator[tuple[Passage, Grid]]:
                 yield pieces[0], grid
 
 
-def _told(asked: GroupsAsked, passage: Passage, grid: Grid) -> HomeAnswer | None:
+def _told(
+    asked: GroupsAsked, passage: Passage, grid: Grid, is_order: Callable[[Passage, str], bool]
+) -> HomeAnswer | None:
     """Sum the rows of one table by their groups; of the one that is asked for first."""
     amounts = _amounts(grid)
     groups = _groups(asked, grid)
@@ -112,10 +124,15 @@ def _told(asked: GroupsAsked, passage: Passage, grid: Grid) -> HomeAnswer | None
         return None
     if len(amounts.units) > 1:
         return None  # nothing of two currencies is added
+    orders = {
+        group
+        for group in groups
+        if len(group.split()) >= _LEAST_ORDER and is_order(replace(passage, text=group), group)
+    }
     sums, n_rows, rows, called = defaultdict[str, float](float), Counter[str](), [], dict[str, str]()
     for row, (said, value) in enumerate(zip(groups, amounts.values, strict=True)):
         group = called.setdefault(said.casefold(), said)
-        if group and value is not None:
+        if group and group not in orders and value is not None:
             sums[group] += value
             n_rows[group] += 1
             rows.append(row)
@@ -133,7 +150,8 @@ def _told(asked: GroupsAsked, passage: Passage, grid: Grid) -> HomeAnswer | None
         others = ", ".join(f"{group} {told[group]}" for group in ranked[1:4])
         answer = f"{ranked[0]}, {told[ranked[0]]}" + (f"; then {others}" if others else "")
     witnesses = tuple(witness_of(passage, quote_of(grid, row)) for row in rows[:N_SHOWN])
-    return HomeAnswer("list", answer, "", witnesses, is_reckoned=True)
+    left_out = (f"a row of {where_of(passage)}",) if orders else ()
+    return HomeAnswer("list", answer, "", witnesses, is_reckoned=True, left_out=left_out)
 
 
 def _amounts(grid: Grid) -> Column | None:

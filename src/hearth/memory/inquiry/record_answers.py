@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -14,12 +14,13 @@ from hearth import patterns as re
 from hearth.language.temporal.time_words import MONTHS
 from hearth.language.tokens import Query, stems, word_set
 from hearth.language.values.slots import find_slots
-from hearth.memory.inquiry.answer_reading import WHOLE, money_in, money_text
+from hearth.memory.inquiry.answer_reading import WHOLE, is_strangers, known_addresses, money_in, money_text
 from hearth.memory.inquiry.answer_telling import card_meant, card_witness, cards_of, is_of, past_of, witness_of
 from hearth.memory.inquiry.asking_mails import due_answer, waiting_answer, wanted_answer
 from hearth.memory.inquiry.grouped_sums import grouped_answer, groups_asked
-from hearth.memory.search.collecting import said_date
-from hearth.memory.search.passage_store import SENTENCE, Passage, PassageStore
+from hearth.memory.inquiry.sums_within import Item, items_of
+from hearth.memory.search.collecting import said_date, unquoted_place_of
+from hearth.memory.search.passage_store import SENTENCE, Passage, PassageStore, unwrapped
 from hearth.memory.search.search_words import Period, times_named, without_times
 from hearth.protocols import CallContext, HomeAnswer, Witness
 from hearth.tools.mail.mailbox import SENT
@@ -178,6 +179,22 @@ class Amount:
     passage: Passage
     quote: str
     at: dt.datetime | None
+    is_strangers: bool = False
+    """Whether somebody may have written it whom the owner has no card of."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Where amounts are taken from."""
+
+    passages: PassageStore
+    call: CallContext
+    is_order: Callable[[Passage, str], bool]
+    """Whether a quotation of a passage, or the whole of it, reads like an instruction."""
+
+    @property
+    def now(self) -> dt.datetime:
+        return self.call.now
 
 
 def asked_of_records(question: str) -> Asked | None:
@@ -250,8 +267,15 @@ def matter_of(text: str) -> str:
     return " ".join(w for w in words if w.casefold().removesuffix("'s") not in _SMALL and not _YEAR.fullmatch(w))
 
 
-def answer_from_records(question: str, passages: PassageStore, call: CallContext) -> HomeAnswer | None:
-    """Work out the answer to a question; None if it asks for nothing of the kind, or no row meets it."""
+def answer_from_records(
+    question: str, passages: PassageStore, call: CallContext, is_order: Callable[[Passage, str], bool]
+) -> HomeAnswer | None:
+    """Work out the answer to a question; None if it asks for nothing of the kind, or no row meets it.
+
+    Args:
+        is_order: Tells whether a quotation of a passage, or the whole of it, reads like an instruction: what a stranger
+            states there is not counted.
+    """
     asked = asked_of_records(question)
     if asked is None:
         return None
@@ -261,6 +285,7 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
     named = times_named(question, call.now, country)
     periods = [_meant(one, asked, question, call.now) for one in named]
     period = periods[0] if periods else None
+    kept = _Kept(passages, call, is_order)
     if asked.operation in ("birthdays", "count", "held") and _is_bound(question, call):
         return None
     match asked.operation:
@@ -278,16 +303,16 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
             return _undone(asked, passages)
         case "groups":
             groups = groups_asked(question)
-            by_months = _by_months(asked, named[0] if named else None, passages, call.now)
-            return by_months or (grouped_answer(groups, passages) if groups is not None else None)
+            by_months = _by_months(asked, named[0] if named else None, kept)
+            return by_months or (grouped_answer(groups, passages, is_order) if groups is not None else None)
         case "apart":
-            return _apart(asked, passages, call)
+            return _apart(asked, kept)
         case "held":
             return _held(question, asked, period, call)
         case "count":
             return _count(question, asked, period, passages, call)
         case _:
-            return _money(asked, periods if _MONTHS_TOGETHER.search(question) else periods[:1], passages, call.now)
+            return _money(asked, periods if _MONTHS_TOGETHER.search(question) else periods[:1], kept)
 
 
 def _meant(period: Period, asked: Asked, question: str, now: dt.datetime) -> Period:
@@ -453,8 +478,8 @@ def birthdays_in(period: Period, call: CallContext) -> list[Witness]:
 # ── Money ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _money(asked: Asked, periods: Sequence[Period], passages: PassageStore, now: dt.datetime) -> HomeAnswer | None:
-    rows = _rows_of(asked.matter, periods, passages, now)
+def _money(asked: Asked, periods: Sequence[Period], kept: _Kept) -> HomeAnswer | None:
+    rows, left_out = _rows_of(asked.matter, periods, kept)
     if not rows:
         return None
     by_currency: dict[str, list[Amount]] = defaultdict(list)
@@ -464,28 +489,48 @@ def _money(asked: Asked, periods: Sequence[Period], passages: PassageStore, now:
         most = max if asked.operation == "most" else min
         chosen = [most(some, key=lambda row: row.value) for some in by_currency.values()]
         told = " and ".join(money_text(row.value, row.currency) for row in chosen)
-        return HomeAnswer("amount", told, "", tuple(map(_stated, chosen)))
+        return HomeAnswer(
+            "amount", told, "", tuple(map(_stated, chosen)), _chance(rows), is_reckoned=True, left_out=left_out
+        )
     said = []
     for currency, some in by_currency.items():
         total = sum(row.value for row in some)
         said.append(money_text(total / len(some) if asked.operation == "mean" else total, currency))
     n = f" ({len(rows)} amounts)" if len(rows) > 1 else ""
     newest = sorted(rows, key=lambda row: row.at.timestamp() if row.at else 0.0, reverse=True)
-    return HomeAnswer("amount", " and ".join(said) + n, "", tuple(map(_stated, newest)))
+    return HomeAnswer(
+        "amount",
+        " and ".join(said) + n,
+        "",
+        tuple(map(_stated, newest)),
+        _chance(rows),
+        is_reckoned=True,
+        left_out=left_out,
+    )
 
 
-def _by_months(asked: Asked, period: Period | None, passages: PassageStore, now: dt.datetime) -> HomeAnswer | None:
+def _chance(rows: Sequence[Amount]) -> float:
+    """Return how likely all rows are meant: strangers may have stated what goes beside the owner's own, or beside what
+    people on his cards wrote."""
+    return DOUBTED if len({row.is_strangers for row in rows}) > 1 else 1.0
+
+
+def _by_months(asked: Asked, period: Period | None, kept: _Kept) -> HomeAnswer | None:
     """Sum what mails and documents state month by month; a month without an amount is left out."""
     if asked.things != "month" or not asked.matter:
         return None
-    told: list[str] = []
-    witnesses: list[Witness] = []
-    for month in _months(period, now):
-        found = _money(replace(asked, operation="sum"), [month], passages, now)
-        if found is not None:
-            told.append(f"{month.start:%B %Y}: {found.value}")
-            witnesses.extend(found.witnesses)
-    return HomeAnswer("list", "\n".join(told), "", tuple(witnesses)) if told else None
+    found = [
+        (month, sums)
+        for month in _months(period, kept.now)
+        if (sums := _money(replace(asked, operation="sum"), [month], kept)) is not None
+    ]
+    if not found:
+        return None
+    witnesses = tuple(one for _, sums in found for one in sums.witnesses)
+    told = "\n".join(f"{month.start:%B %Y}: {sums.value}" for month, sums in found)
+    chance = DOUBTED if len({one.is_strangers for one in witnesses}) > 1 else 1.0
+    left_out = tuple(place for _, sums in found for place in sums.left_out)
+    return HomeAnswer("list", told, "", witnesses, chance, is_reckoned=True, left_out=left_out)
 
 
 def _months(period: Period | None, now: dt.datetime) -> list[Period]:
@@ -499,36 +544,47 @@ def _months(period: Period | None, now: dt.datetime) -> list[Period]:
     return months[::-1]
 
 
-def _apart(asked: Asked, passages: PassageStore, call: CallContext) -> HomeAnswer | None:
+def _apart(asked: Asked, kept: _Kept) -> HomeAnswer | None:
     """Say how far two sums are apart, of two matters or of one in two times; None where one of them has no amounts, or
     their currencies differ. A time that only one side names is that of both."""
     sides = (asked.matter, asked.things)
-    when = [[past_of(one, call.now) for one in times_named(side, call.now)[:1]] for side in sides]
-    matters = [matter_of(without_times(side, call.now)) for side in sides]
+    when = [[past_of(one, kept.now) for one in times_named(side, kept.now)[:1]] for side in sides]
+    matters = [matter_of(without_times(side, kept.now)) for side in sides]
     if not matters[0] or (not matters[1] and not all(when)):
         return None
     sums: list[tuple[float, str]] = []
     rows: list[Amount] = []
+    left_out: tuple[str, ...] = ()
     for matter, own, other in zip((matters[0], matters[1] or matters[0]), when, when[::-1], strict=True):
-        of_side = _rows_of(matter, own or other, passages, call.now)
+        of_side, not_counted = _rows_of(matter, own or other, kept)
         currencies = {row.currency for row in of_side}
         if len(currencies) != 1:
             return None
         sums.append((sum(row.value for row in of_side), currencies.pop()))
         rows += of_side
+        left_out += not_counted
     (one, currency), (other_sum, other_currency) = sums
     if currency != other_currency:
         return None
     told = " and ".join(f"{money_text(value, currency)} {side}" for (value, _), side in zip(sums, sides, strict=True))
     how = "more" if one > other_sum else "less"
     value = f"{money_text(abs(one - other_sum), currency)} {how} ({told})" if one != other_sum else f"The same: {told}"
-    return HomeAnswer("amount", value, "", tuple(map(_stated, rows)))
+    return HomeAnswer(
+        "amount", value, "", tuple(map(_stated, rows)), _chance(rows), is_reckoned=True, left_out=left_out
+    )
 
 
-def _rows_of(matter: str, periods: Sequence[Period], passages: PassageStore, now: dt.datetime) -> list[Amount]:
-    """Return the amounts that are about a matter, of some periods where any are given."""
-    rows = _amounts(matter, passages, now)
-    return [row for row in rows if not periods or (row.at and any(is_of(row.passage, row.at, one) for one in periods))]
+def _rows_of(matter: str, periods: Sequence[Period], kept: _Kept) -> tuple[list[Amount], tuple[str, ...]]:
+    """Return the amounts that are about a matter, of some periods where any are given; and the places of those that are
+    not counted, as a stranger's words state them that read like an instruction."""
+    known = known_addresses(kept.call)
+    rows = [
+        replace(row, is_strangers=is_strangers(row.passage, known, kept.call.workspace))
+        for row in _amounts(matter, kept.passages, kept.now)
+        if not periods or (row.at and any(is_of(row.passage, row.at, one) for one in periods))
+    ]
+    orders = [row for row in rows if row.is_strangers and kept.is_order(row.passage, row.quote)]
+    return [row for row in rows if row not in orders], tuple(unquoted_place_of(row.passage) for row in orders)
 
 
 def _amounts(matter: str, passages: PassageStore, now: dt.datetime) -> Iterable[Amount]:
@@ -590,15 +646,23 @@ def _in_text(one: Passage, wanted: frozenset[str]) -> Iterable[Amount]:
     is_titled = bool(wanted & stems(f"{one.person} {one.title}"))
     stated = [
         (value, currency, said, _wholeness(_line_to(one.text, found.start() + place)), wanted <= stems(said))
-        for found in SENTENCE.finditer(one.text)
+        for found in SENTENCE.finditer(unwrapped(one.text))
         if not _OFFERED.search(said := found.group())
         for value, currency, place in money_in(said)
     ]
     # "$425 incl. gas" is not what was paid for gas.
     stated = [row for row in stated if (is_titled or row[4]) and not _is_aside(row[2], wanted)]
     if stated:
-        value, currency, quote, *_ = max(stated, key=lambda row: (row[4], row[3]))
+        value, currency, quote, wholeness, _ = max(stated, key=lambda row: (row[4], row[3]))
+        if wholeness < _IS_WHOLE and (items := _items_meant(quote, wanted)):
+            value, currency = sum(item.value for item in items), items[0].currency
         yield Amount(value, currency, one, quote, one.at)
+
+
+def _items_meant(sentence: str, wanted: frozenset[str]) -> tuple[Item, ...]:
+    """Return the items of a sentence that are about a matter: those that name it, else all."""
+    items = items_of(sentence)
+    return tuple(item for item in items if wanted <= stems(item.clause)) or items
 
 
 def _is_aside(sentence: str, wanted: frozenset[str]) -> bool:
@@ -611,6 +675,10 @@ def _line_to(text: str, place: int) -> str:
     return text[text.rfind("\n", 0, place) + 1 : place]
 
 
+_IS_WHOLE = 2
+"""From here on an amount is what was to be paid, and nothing is added to it."""
+
+
 def _wholeness(said: str) -> int:
     """Say how surely an amount is what was to be paid, from what its line says before it: 3 for what it is reckoned to
     be, 2 for a total."""
@@ -621,7 +689,8 @@ def _wholeness(said: str) -> int:
 
 def _stated(row: Amount) -> Witness:
     when = f" ({said_date(row.at)})" if row.at is not None and "|" in row.quote else ""
-    return replace(witness_of(row.passage, " ".join(row.quote.split()) + when), at=row.at)
+    witness = witness_of(row.passage, " ".join(row.quote.split()) + when)
+    return replace(witness, at=row.at, is_strangers=row.is_strangers)
 
 
 # ── Date answers ──────────────────────────────────────────────────────────────────────────────────────────

@@ -42,6 +42,7 @@ from hearth.tools.pim.servers.subscriptions import is_subscribed
 
 MAX_DOCUMENT_BYTES = 50_000_000
 MAX_TEXT_CHARACTERS = 400_000
+CUT_SHORT = "it is long: only its beginning is read"
 _MAX_ROWS = 5_000
 _BOUNDS = Bounds(cpu_s=25, wait_s=30, n_most_bytes=4 * MAX_TEXT_CHARACTERS + 2_000_000)
 _PICTURE_BOUNDS = Bounds(cpu_s=60, wait_s=90, n_most_bytes=_BOUNDS.n_most_bytes, memory_bytes=3_000_000_000)
@@ -95,12 +96,13 @@ def text_of(name: str, data: bytes, *, with_pictures: bool = True) -> DocumentTe
     text = decoded(data)
     if text is None:
         raise Unreadable("no text: pictures, sound and programs are not read")
+    fault = CUT_SHORT if len(text) > MAX_TEXT_CHARACTERS else ""
     text = text[:MAX_TEXT_CHARACTERS]
     if ending in ("html", "htm") or looks_like_html(text):
-        return DocumentText(text_of_html(text))
+        return DocumentText(text_of_html(text), fault)
     if ending in ("csv", "tsv"):
-        return DocumentText(_table(text, "\t" if ending == "tsv" else ","))
-    return DocumentText(plain_tables(text.replace("\r\n", "\n")))
+        return DocumentText(_table(text, "\t" if ending == "tsv" else ","), fault)
+    return DocumentText(plain_tables(text.replace("\r\n", "\n")), fault)
 
 
 def is_of_read_kind(name: str, data: bytes) -> bool:
@@ -293,6 +295,9 @@ def passages_in(
             unread.append(found)
         elif len(passages) < MAX_PASSAGES:
             passages.append(found)
+        else:
+            unread.append(_Unread(CUT_SHORT))
+            break
     faults = dict.fromkeys(one.why for one in unread if one.why)
     return FilePassages(tuple(passages), "; ".join(faults), any(one.is_waiting for one in unread))
 
@@ -371,7 +376,8 @@ def _document_of(record: str, kind: str, file: _File) -> Iterator[NewPassage | _
         top = _FIRST_LINE.match(read.text)
         heading = top[1].strip() if top and not _UNNAMED_SHEET.fullmatch(top[1].strip()) else ""
     title = _title_of(name, heading) if path.casefold().endswith(".xlsx") else heading or name
-    for cut in _cut(read.text[top.end() :] if top else read.text):
+    body = read.text[top.end() :] if top else read.text
+    for cut in _cut(body if body.strip() else heading):  # a line alone is what there is to say
         yield NewPassage(record, kind, "file", title, "", file.modified, cut)
 
 

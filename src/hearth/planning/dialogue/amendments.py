@@ -47,8 +47,9 @@ from hearth.language.reading import (
     without_frame,
 )
 from hearth.language.thesaurus import words_in_text
-from hearth.language.tokens import Slot, listed
-from hearth.types import OWNERS_WORD, Argument, Parameter, Plan, Ref, Refusal, Request, Step, ToolSpec
+from hearth.language.tokens import Slot, listed, says_nothing
+from hearth.tools.pim.calendar import hours_asked
+from hearth.types import OWNERS_WORD, Argument, Parameter, Plan, Ref, Refusal, Request, Step, StepResult, ToolSpec
 
 # ── Contradictions ────────────────────────────────────────────────────────────────────────────────────────
 # Holds what a plan does against the words of its request: "turn the heating up by 2" lowers nothing.
@@ -376,6 +377,40 @@ def _with_length(plan: Plan, said: _Said) -> Plan:
     return _with_steps(plan, steps)
 
 
+_AN_HOUR, _A_MOMENT = dt.timedelta(hours=1), dt.timedelta(minutes=1)
+_AT_THE_TIME = frozenset({"", "at", "on", "around", "about"})
+_FROM_THEN_ON = re.compile(r"\b(?:next|from\s+(?:now|then)\s+on|onwards?)\b", re.IGNORECASE)
+
+
+def _then_alone(plan: Plan, said: _Said) -> Plan:
+    """Mend a look-up of events from a clock time on without an end, or until then: "at 7 on Tuesday" asks for the hour
+    from then, "from 7" and "after 7" for the rest of that day. Where an event is changed, what is on at the moment is
+    meant."""
+    if _FROM_THEN_ON.search(said.text) is not None:
+        return plan
+    used = {ref.step for step in plan.steps for ref in step.refs()}
+    steps = list(plan.steps)
+    for k, step in enumerate(steps):
+        bounds = [step.arguments[name] for name in ("start", "end") if name in step.arguments]
+        if step.tool != _EVENTS or len(bounds) != 1:
+            continue
+        slots = [slot for slot in said.utterance.times if "time" in slot.views and slot.views.get("start") == bounds[0]]
+        if len(slots) == 1 and (end := _end_said(slots[0], is_changed=k in used)):
+            steps[k] = replace(step, arguments={**step.arguments, "start": bounds[0], "end": end})
+    return _with_steps(plan, steps)
+
+
+def _end_said(slot: Slot, *, is_changed: bool) -> str:
+    """Return when the stretch of a clock time ends; empty where its words leave that open."""
+    start, end = str(slot.views["start"]), str(slot.views.get("end", ""))
+    first = dt.datetime.fromisoformat(start)
+    if end and _seconds(start, end) > _A_MOMENT.total_seconds():
+        return end
+    if slot.cue == "from":
+        return dt.datetime.combine(first.date() + dt.timedelta(days=1), dt.time(), first.tzinfo).isoformat()
+    return (first + (_A_MOMENT if is_changed else _AN_HOUR)).isoformat() if slot.cue in _AT_THE_TIME else ""
+
+
 def _of_found_length(plan: Plan, said: _Said) -> Plan:
     """Mend what begins where a stretch was found and has a length: the end of what was searched is not its end."""
     windows = {step.arguments.get("end") for step in plan.steps if said.tools[step.tool].effect == "none"}
@@ -479,6 +514,33 @@ def _mail_said(words: str, said: _Said) -> dict[str, Argument]:
     return {**arguments, "query": " ".join(left)} if left else arguments
 
 
+_UNREAD = "unread_only"
+_SAYS_UNREAD = re.compile(
+    r"\b(?:new|unread|unopened|opened|read|seen|fresh|yet|still|miss(?:ed)?|not|since|catch|caught)\b|n['’]?t\b",
+    re.IGNORECASE,
+)
+
+
+def _unread_as_said(plan: Plan, said: _Said) -> Plan:
+    """Mend a look-up of unread mails alone where nothing says so: "which emails are about the wedding" means all."""
+    if is_taught(plan) or _SAYS_UNREAD.search(said.text) is not None:
+        return plan
+    kept = ({name: value for name, value in step.arguments.items() if name != _UNREAD} for step in plan.steps)
+    return _with_steps(plan, [replace(step, arguments=one) for step, one in zip(plan.steps, kept)])
+
+
+def _with_words(plan: Plan, said: _Said) -> Plan | Refusal:
+    """Ask for what is looked for where the words of a look-up name nothing: "find mails about the"."""
+    for step in plan.steps:
+        query = step.arguments.get("query")
+        if isinstance(query, str) and said.tools[step.tool].effect == "none" and says_nothing(query):
+            asked = (step.tool, "query")
+            return Refusal(
+                "needs", question_about([asked], said.tools), missing=(".".join(asked),), planner=plan.planner
+            )
+    return plan
+
+
 # ── Texts ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -553,9 +615,12 @@ _MENDS: tuple[_Mend, ...] = (
     _in_said_direction,
     _in_said_room,
     _with_length,
+    _then_alone,
     _of_found_length,
     _of_said_date,
     _named_mail,
+    _unread_as_said,
+    _with_words,
     _without_frame,
     _as_often_as_said,
     _place_as_said,
@@ -1013,12 +1078,78 @@ def reminders_of_days(plan: Plan, request: Request, tools: Mapping[str, ToolSpec
     return tuple(Step(_REMINDERS, {**span}, text=step.text) for step, span in zip(plan.steps, spans) if span)
 
 
-_FREE = "find_free_time"
-_IF_FREE = re.compile(
-    r"\s*(?:(?:so|and|ok|okay|hey|hi|please|tell me if|check if|check whether)\b[\s,]*)*"
-    r"(?:am i|are we|do i have|do we have|have i|have we|is there|i am|i['’]?m)\b(?!.*\b(?:when|how)\b)",
+_HALF_A_DAY = dt.timedelta(hours=12)
+_SAYS_WHICH_HALF = re.compile(
+    r"\b(?:[\d.:\s]*[ap]\.?m\b|0\d|1[3-9]|2[0-4]|00|noon|midday|midnight|morning|afternoon|evening|night|tonight|lunch\w*)",
     re.IGNORECASE,
 )
+
+
+def in_the_other_half(plan: Plan, request: Utterance, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Return the look-up of an hour's events twelve hours later or earlier, where the clock time that is said may mean
+    that one, too: "what's on at 7"; None where the words say which half of the day, or anything else is planned."""
+    if [step.tool for step in plan.steps] != [_EVENTS]:
+        return None
+    (step,) = plan.steps
+    start, end = step.arguments.get("start"), step.arguments.get("end")
+    slots = [slot for slot in request.times if "time" in slot.views and slot.views.get("start") == start]
+    if not isinstance(start, str) or not isinstance(end, str) or len(slots) != 1 or _seconds(start, end) > 3600:
+        return None
+    if _SAYS_WHICH_HALF.search(request.text) is not None:
+        return None
+    first, last = dt.datetime.fromisoformat(start), dt.datetime.fromisoformat(end)
+    other = _HALF_A_DAY if first.hour < 12 else -_HALF_A_DAY
+    span = {"start": (first + other).isoformat(), "end": (last + other).isoformat()}
+    return check_plan(_with_steps(plan, [replace(step, arguments={**step.arguments, **span})]), tools)
+
+
+_FREE = "find_free_time"
+_IF_FREE = re.compile(
+    r"\s*(?:(?:so|and|ok|okay|hey|hi|please|quick|tell me if|check if|check whether)\b[\s,:]*)*"
+    r"(?:(?:am|are|is|do|does|have|would|could|can|might|will)\b(?!\s+(?:you|u)\b)|i am\b|i['’]?m\b)"
+    r"(?!.*\b(?:when|how|which|where)\b)",
+    re.IGNORECASE,
+)
+_NOT_FREE = re.compile(
+    r"\b(?:busy|booked|tied\s+up|occupied|taken|full|jammed|flat\s+out|engaged|anything|something|plans?|clash\w*)\b",
+    re.IGNORECASE,
+)
+_SAYS_FREE = re.compile(r"\b(?:free|available|time|room|space|gap|slot|open|clear)\b", re.IGNORECASE)
+
+
+def whether_free(plan: Plan, text: str, results: Sequence[StepResult], now: dt.datetime) -> str:
+    """Return the yes or no to whether hours of one day are free, from the free ones that were found; empty where
+    nothing such is asked. Hours that are free in part are told so."""
+    tools = [step.tool for step in plan.steps]
+    is_of_busy = _NOT_FREE.search(text) is not None
+    if tools[:1] != [_FREE] or any(tool != _EVENTS for tool in tools[1:]) or _IF_FREE.match(text) is None:
+        return ""
+    found = next((result.value for result in results if result.step == 0 and result.status == "done"), None)
+    given = plan.steps[0].arguments
+    start, end = given.get("start"), given.get("end")
+    if not isinstance(found, list) or not isinstance(start, str) or not isinstance(end, str):
+        return ""
+    if is_of_busy and _SAYS_FREE.search(text) is not None:
+        return ""
+    slots = [(_moment(one, "start"), _moment(one, "end")) for one in found if isinstance(one, Mapping)]
+    if "length" in given:
+        return "Yes, there is time for that." if slots else "No, there is no time for that."
+    first, last = dt.datetime.fromisoformat(start), dt.datetime.fromisoformat(end)
+    if last - first > dt.timedelta(hours=25):
+        return ""
+    is_moment = last - first <= _A_MOMENT
+    if not slots or (is_moment and slots[0][0] > max(first, now)):  # free a little later
+        return "Yes, you are busy then." if is_of_busy else "No, you are not free then."
+    asked = sum(
+        (closes - max(opens, now) for opens, closes in hours_asked(first, last) if closes > now), dt.timedelta()
+    )
+    if not is_moment and sum((until - since for since, until in slots), dt.timedelta()) < asked:
+        return "Partly: you are free for some of it."
+    return "No, you are free then." if is_of_busy else "Yes, you are free then."
+
+
+def _moment(record: Mapping[str, object], name: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(str(record[name]))
 
 
 def events_between(plan: Plan, request: Request, tools: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
@@ -1084,6 +1215,8 @@ def _question(parameter: Parameter | None, name: str) -> str:
     kind = canonical(parameter.type).removeprefix("list[").removesuffix("]")
     if kind in _QUESTIONS:
         return _WHERE_TO if kind == "FilePath" and name == "to" else _QUESTIONS[kind]
+    if name == "query":
+        return "What should I look for?"
     if kind.endswith("Id"):
         return f"Which {_spaced(kind.removesuffix('Id'))}?"
     what = re.split(r"\.(?!g\.)|[;:(,]|\be\.g\.", parameter.description)[0].strip().replace("the owner's", "your")

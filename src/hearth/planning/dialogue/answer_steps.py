@@ -32,7 +32,8 @@ from hearth.types import OWNERS_WORD, Argument, Context, Plain, Plan, Ref, Refus
 
 FIND = "find_answer"
 _CONTACT, _MAIL, _FILES = "find_contact", "draft_mail", "find_files"
-_TOLD = frozenset({_MAIL, "draft_reply", "draft_forward"})
+_FORWARD = "draft_forward"
+_TOLD = frozenset({_MAIL, "draft_reply", _FORWARD})
 """Tools whose `text` may be an answer."""
 _TELLABLE = (
     rf"{VALUES}|notice period|period|duration|length|weight|height|colou?r|brand|model|deposit|premium|executor|owner"
@@ -65,19 +66,27 @@ _GIVES = re.compile(
     r"\s*(?:(?:please|kindly|hey|ok|okay|now|just|(?P<asks>(?:can|could|would|will) you)|i (?:want|need|would like) to"
     r"|i['’]d like to),? )*"
     r"(?P<gives>(?:send|write|draft) an? (?:e-?mail|mail|message|note|reply) to|forward [^,.;:?!]+? to"
+    r"|(?:pass|hand)(?: on)?|share|forward"
     r"|(?:e-?mail|mail|write|send|tell|text|message|give|let|reply|answer|draft)(?: to)?) "
-    r"(?P<whom>(?:[\w.+@'’,-]+ ){0,6}?)(?:know )?(?:(?:an? )?(?:e-?mail|mail|message|note|reply) (?=with))?(?:with )?",
+    r"(?P<whom>(?:[\w.+@'’,-]+ ){0,6}?)(?:know |have )?"
+    r"(?:(?:an? )?(?:e-?mail|mail|message|note|reply) (?=with))?(?:with )?",
     re.IGNORECASE,
 )
 """Begins a request up to what is given: "let Priya know", "reply to Sam with"."""
 _FOLLOWS = re.compile(
-    r"[\s.!?]*|,? (?:please|thanks|by (?:e-?mail|mail)|as an? \w+)[\s.!?]*|,? to (?P<whom>[\w.+@'’, -]+?)[\s.!?]*"
+    r"[\s.!?]*|,? (?:please|thanks|by (?:e-?mail|mail)|as an? \w+)[\s.!?]*"
+    r"|,? (?:(?:on|along|over) )?(?:to|with) (?P<whom>[\w.+@'’, -]+?)[\s.!?]*"
     r"|,? and (?:add|attach|call|copy|create|note|put|remind|schedule|send|set) .*",
     re.IGNORECASE,
 )
 """What may stand behind a value that is given."""
-_MAILS = re.compile(r"e-?mail|mail|write|(?:send|draft) an? (?:e-?mail|mail)", re.IGNORECASE)
+_MAILS = re.compile(
+    r"e-?mail|mail|write|(?:send|draft) an? (?:e-?mail|mail)|(?:pass|hand)(?: on)?\Z|share|forward\Z|give|let",
+    re.IGNORECASE,
+)
+"""Gives in writing: what only looks somebody up becomes a draft, which nobody gets before the owner says so."""
 _WRITES = re.compile(r"e-?mail|mail|write|send", re.IGNORECASE)
+_SAYS_MAIL = re.compile(r"\b(?:e-?mails?|mails?|messages?|letters?)\b(?!\s+address)", re.IGNORECASE)
 _POLITE = re.compile(r",? please[\s.!?]*\Z", re.IGNORECASE)
 _AND = re.compile(r",? and |, ", re.IGNORECASE)
 _NO_NAMES = frozenset({"ask", "asking", "for", "whether", "if", "that", "to", "about", "please", "when", "what", "how"})
@@ -108,7 +117,7 @@ _FIELD_SAID = {
     "birthday": r"birthday",
 }
 """How the fields of a contact are called in a request."""
-_LOOK_UPS = frozenset({_FILES, _CONTACT})
+_LOOK_UPS = frozenset({_FILES, _CONTACT, "find_mail", FIND})
 _LOOKED_UP = frozenset({_CONTACT, "find_events", "next_event"})
 """Tools that find only what bears the words as its title."""
 _AS_FILES = frozenset({"recipe", "bill"})
@@ -128,7 +137,7 @@ def with_answer(
     if clause is not None:
         return clause
     if isinstance(found, Refusal):
-        return _of_value(request.text, found, people, tools)
+        return _of_known(request.text, found, people, tools) or _of_value(request.text, found, people, tools)
     for steps in _ways(found, request.text, people):
         if (plan := _checked(found, steps, tools)) is not None:
             return plan
@@ -294,6 +303,8 @@ def _of_a_card(plan: Plan, request: str, people: Mapping[str, str]) -> list[Step
         drafts = [len(steps)]
         steps.append(Step(_MAIL, {}, text=request))
     step = steps[drafts[0]]
+    if step.tool == _FORWARD and _SAYS_MAIL.search(request) is None:  # a number is passed on, no mail of theirs
+        step = Step(_MAIL, {}, text=step.text)
     _, *to = _addresses((name, *(whom if step.tool == _MAIL else ())), contact, steps, step.text)
     told = Ref(contact[name], (field,))
     thing = said[0]
@@ -389,10 +400,9 @@ def _fields_asked(request: str, people: Mapping[str, str]) -> Iterator[tuple[str
     folded = request.casefold()
     named = ((alias, name) for alias, name in people.items() if alias.casefold() in folded)
     for alias, name in sorted(named, key=lambda one: -len(one[0])):
+        of = re.escape(alias)
         for field, said in _FIELD_SAID.items():
-            owned = (
-                rf"\b{re.escape(alias)}['’]s (?:{said})(?![\w'’-])|\bthe (?:{said}) of {re.escape(alias)}(?![\w'’-])"
-            )
+            owned = rf"\b{of}['’]s (?:{said})(?![\w'’-])|\bthe (?:{said}) of {of}(?![\w'’-])"
             for match in re.finditer(owned, request, re.IGNORECASE):
                 yield name, field, match
 
@@ -413,6 +423,14 @@ def _of_clause(
     draft = Step(_MAIL, {"to": [Ref(0, ("email",))]}, text=request.text)
     steps = [contact, _asked(_question(said), request.text), _telling(draft, Ref(1, ("value",)), said["thing"])]
     return _checked(Plan((), confidence=0.5, planner="memory"), steps, tools)
+
+
+def _of_known(request: str, found: Refusal, people: Mapping[str, str], tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Plan to write what stands on a known person's card, where no planner does: "give Sam Ben's mobile"."""
+    if found.kind != "out_of_scope" or found.planner == OWNERS_WORD:
+        return None
+    plan = Plan((), confidence=0.5, planner="memory")
+    return _checked(plan, _of_a_card(plan, request, people), tools)
 
 
 def _of_value(request: str, found: Refusal, people: Mapping[str, str], tools: Mapping[str, ToolSpec]) -> Plan | None:

@@ -791,7 +791,7 @@ def find_free_time(
     found = Events(call).read(refresh=True).find(Search(Query(""), first, last))
     busy = sorted((event.start, event.end) for entry, event in found if entry.is_busy)
     slots: list[FreeSlot] = []
-    for opens, closes in _windows(first, last):
+    for opens, closes in hours_asked(first, last):
         free_from = max(opens, call.now)
         for begun, over in [*busy, (closes, closes)]:
             until = min(begun, closes)
@@ -801,7 +801,7 @@ def find_free_time(
     return slots[:MAX_EVENTS]
 
 
-def _windows(start: dt.datetime, end: dt.datetime) -> Iterator[tuple[dt.datetime, dt.datetime]]:
+def hours_asked(start: dt.datetime, end: dt.datetime) -> Iterator[tuple[dt.datetime, dt.datetime]]:
     """Yield the range itself when it is shorter than a day, else the waking hours of each of its days."""
     if end - start < dt.timedelta(days=1):
         yield start, end

@@ -1,0 +1,86 @@
+"""Amounts of one sentence or list are added where they are parts of one sum, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+from hearth.memory.inquiry.answer_reading import Reading
+from hearth.memory.inquiry.sums_within import items_of, sum_answer
+from hearth.memory.search.passage_store import Candidate, Passage
+
+BOILER = "The valve came to £48.00, the call-out £60.00 and the new gasket £7.50."
+MUGS = "We would like 24 mugs at £31 each for the shop, plus delivery £18."
+LIST = "For the roof:\n- slates £220\n- battens £35.50\nSee you on Monday."
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        (BOILER, [48, 60, 7.5]),
+        (MUGS, [744, 18]),
+        ("It is 24 x £31 and £6 for the box.", [744, 6]),
+        ("That's £31 x 24.", [744]),
+        ("Three pots at £12, two bowls for £9 each.", [36, 18]),
+        ("Two bags for £9, string £2.", [9, 2]),
+        ("Slates £220\nbattens £35.50", [220, 35.5]),
+    ],
+)
+def test_amounts_of_one_sum(text: str, values: list[float]) -> None:
+    assert [item.value for item in items_of(text)] == values
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The valve is £48 or £60 with fitting.",
+        "The rent is £340 a month and the deposit £680.",
+        "It cost £48 instead of £60.",
+        "Mugs are £31 each, delivery £18.",
+        "The valve £48, the gasket £7.50, total £55.50.",
+        "The valve £48, the gasket €7.50.",
+        "The policy is £214, the excess £150.",
+        "The bill is £120, of which £20 is for parts.",
+        "£100 for the stall, less £20 for members.",
+        "A stall is £20-£30, a table £5.",
+        "Nothing was paid.",
+    ],
+)
+def test_amounts_that_are_not_added(text: str) -> None:
+    assert items_of(text) == ()
+
+
+def reading(text: str, answer: str, chance: float = 0.9) -> Reading:
+    passage = Passage("m", "mail", "message", "Bill", "Sam", None, text, 1, "mail/cur/m")
+    start = passage.read.index(answer)
+    return Reading(Candidate(passage, 1.0, 0.5), answer, start, 0.5, (), chance)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer", "value"),
+    [
+        ("how much does Sam want altogether", BOILER, "£7.50", "£115.50 (£48.00 + £60.00 + £7.50)"),
+        ("how much do the mugs come to", MUGS, "£31", "£744.00 (24 × £31.00)"),
+        ("how much is it for the mugs with delivery", MUGS, "£31", "£762.00 (24 × £31.00 + £18.00)"),
+        ("what are the valve and the gasket together in total", BOILER, "£48.00", "£55.50 (£48.00 + £7.50)"),
+        ("what does the roof come to in all", LIST, "£220", "£255.50 (£220.00 + £35.50)"),
+    ],
+)
+def test_a_sum_that_is_asked_for(question: str, text: str, answer: str, value: str) -> None:
+    found = sum_answer(question, [reading(text, answer)])
+    assert found is not None
+    assert (found.kind, found.value) == ("amount", value)
+
+
+@pytest.mark.parametrize(
+    ("question", "one"),
+    [
+        ("how much is the valve", reading(BOILER, "£48.00")),
+        ("what is the call-out in total", reading(BOILER, "£60.00")),
+        ("how much does Sam want and when", reading(BOILER, "£60.00")),
+        ("how much does Sam want altogether", reading(BOILER, "£60.00", 0.01)),
+        ("how much does Sam want altogether", reading(f"“{BOILER}”", f"“{BOILER}”")),
+        ("what does the roof come to in all", reading(f"{LIST}\nTotal: £260", "£220")),
+    ],
+)
+def test_no_sum_that_is_not_asked_for_or_not_made(question: str, one: Reading) -> None:
+    assert sum_answer(question, [one]) is None
