@@ -37,7 +37,7 @@ from hearth_bench.measure.memory.table_questions import home_of, is_right, quest
 from training.table_programs_train import TABLES, is_left_out
 
 _OUT = Path(__file__).parents[1] / "src" / "hearth" / "data" / "table_choice.json"
-_N_HOMES, _N_PARTS, _RIDGE, _N_STEPS = 2, 5, 1.0, 30
+_N_HOMES, _N_PARTS, _RIDGE, _N_STEPS = 3, 5, 1.0, 30
 
 Array = NDArray[np.float64]
 Judge = Callable[[HomeAnswer], bool]

@@ -235,34 +235,39 @@ def _number(program: Program, value: float, grid: Grid) -> tuple[str, ValueKind]
     if program.operation == "days apart":
         return f"{number_text(value)} day{'s' if value != 1 else ''}", "number"
     column = grid.columns[program.column] if program.column >= 0 else None
+    told, is_money = _measured(program, value, grid)
+    rows = program.chosen.rows
+    if program.operation == "count" and program.chosen.how != "all":
+        return f"{told} ({_some([_name(grid, row) for row in rows])})", "number"
+    if program.operation in ("sum", "mean") and column is not None:
+        beside = [f"{_name(grid, row)}: {column.cells[row]}" for row in rows if column.values[row] is not None]
+        how = f"{len(beside)} rows" if program.operation == "sum" else f"the mean of {len(beside)}"
+        told = f"{told} ({how}: {_some(beside)})" if len(beside) > 1 else told
+    return told, "amount" if is_money else "number"
+
+
+def _measured(program: Program, value: float, grid: Grid) -> tuple[str, bool]:
+    """Write a number with the currency or the unit of its column; say whether it is an amount of money."""
+    column = grid.columns[program.column] if program.column >= 0 else None
     cells = column.cells if column is not None else ()
     if program.operation == "product":
         cells += grid.columns[program.order].cells
     signs = [found[0][1] for cell in cells if (found := money_in(cell))]
     signs = signs or [sign.group() for cell in cells if (sign := _SIGN.search(cell)) is not None]
-    told = money_text(value, signs[0]) if signs else number_text(value)
-    if (
-        not signs
-        and program.operation not in ("count", "product")
-        and column is not None
-        and re.fullmatch(r"[^\W\d_]+s", column.name)
-    ):
-        told = f"{told} {column.name}"
-    if column is not None and column.units == {"%"}:
-        told = f"{told}%"
-    rows = program.chosen.rows
-    if program.operation in ("sum", "mean") and column is not None:
-        rows = tuple(row for row in rows if column.values[row] is not None)
-    names = [_name(grid, row) for row in rows[:_N_BESIDE]]
-    if program.operation == "count" and program.chosen.how != "all":
-        more = [f"and {len(rows) - _N_BESIDE} more"] if len(rows) > _N_BESIDE else []
-        return f"{told} ({'; '.join([*names, *more])})", "number"
-    if program.operation in ("sum", "mean") and column is not None:
-        beside = [f"{name}: {column.cells[row]}" for name, row in zip(names, rows, strict=False)]
-        more = [f"and {len(rows) - _N_BESIDE} more"] if len(rows) > _N_BESIDE else []
-        how = f"{len(rows)} rows" if program.operation == "sum" else f"the mean of {len(rows)}"
-        told = f"{told} ({how}: {'; '.join([*beside, *more])})" if len(rows) > 1 else told
-    return told, "amount" if signs else "number"
+    if signs:
+        return money_text(value, signs[0]), True
+    told = number_text(value)
+    if column is None or program.operation in ("count", "product"):
+        return told, False
+    if column.units == {"%"}:
+        return f"{told}%", False
+    return (f"{told} {column.name}" if re.fullmatch(r"[^\W\d_]+s", column.name) else told), False
+
+
+def _some(names: Sequence[str]) -> str:
+    """Name the first of some rows, and say how many more there are."""
+    more = [f"and {len(names) - _N_BESIDE} more"] if len(names) > _N_BESIDE else []
+    return "; ".join([*names[:_N_BESIDE], *more])
 
 
 def _rows_of(program: Program, grid: Grid) -> tuple[int, ...]:

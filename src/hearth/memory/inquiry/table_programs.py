@@ -186,32 +186,29 @@ def _is_beside(row: Sequence[str]) -> bool:
 
 
 def _column(name: str, cells: tuple[str, ...]) -> Column:
-    filled = sum(cell.strip() not in ("", "-", "–") for cell in cells) or 1
-    low = [cell.strip().casefold() for cell in cells]
-    marks = tuple(1.0 if cell in _YES else 0.0 if cell in _NO else None for cell in low)
-    is_american = any(int(found["m"] or 0) > 12 for cell in cells if (found := _SLASHED.fullmatch(cell.strip())))
-    days = tuple(day_of(cell, is_american=is_american) for cell in cells)
-    numbers = tuple(number_of(cell) for cell in cells)
-    kind: ColumnKind = "text"
-    values: tuple[float | None, ...] = (None,) * len(cells)
-    if all(mark is not None for mark in marks) and len({*low}) > 1 and len({*low}) <= 4:
-        kind, values = "mark", marks
-    elif sum(day is not None for day in days) >= _ORDINARY * filled:
-        kind, values = "date", days
-    elif sum(number is not None for number in numbers) >= _ORDINARY * filled:
-        kind, values = "number", numbers
+    kind, values = _typed(cells)
     keys = tuple(frozenset(words_of(cell)) for cell in cells)
     if kind == "date":
         keys = tuple(said | day_words(day) for said, day in zip(keys, values, strict=True))
-    return Column(
-        name,
-        cells,
-        kind,
-        values,
-        keys,
-        frozenset(words_of(name) | {*re.findall(r"[^\W\d_]+", name.casefold())} & _ASKING),
-        frozenset(filter(None, map(unit_of, cells))) if kind == "number" else frozenset(),
-    )
+    named = frozenset(words_of(name) | {*re.findall(r"[^\W\d_]+", name.casefold())} & _ASKING)
+    units = frozenset(filter(None, map(unit_of, cells))) if kind == "number" else frozenset()
+    return Column(name, cells, kind, values, keys, named, units)
+
+
+def _typed(cells: Sequence[str]) -> tuple[ColumnKind, tuple[float | None, ...]]:
+    """Return what kind of things cells say, with the number of each."""
+    filled = sum(cell.strip() not in ("", "-", "–") for cell in cells) or 1
+    low = [cell.strip().casefold() for cell in cells]
+    if 1 < len({*low}) <= 4 and all(cell in _YES or cell in _NO for cell in low):
+        return "mark", tuple(float(cell in _YES) for cell in low)
+    is_american = any(int(found["m"] or 0) > 12 for cell in cells if (found := _SLASHED.fullmatch(cell.strip())))
+    days = tuple(day_of(cell, is_american=is_american) for cell in cells)
+    if sum(day is not None for day in days) >= _ORDINARY * filled:
+        return "date", days
+    numbers = tuple(number_of(cell) for cell in cells)
+    if sum(number is not None for number in numbers) >= _ORDINARY * filled:
+        return "number", numbers
+    return "text", (None,) * len(cells)
 
 
 def words_of(text: str) -> set[str]:
@@ -487,18 +484,13 @@ def _told_of(chosen: Rows, k: int, grid: Grid) -> Iterator[Program]:
 def _across_columns(chosen: Rows, told: Sequence[int], grid: Grid) -> Iterator[Program]:
     """Make what reckons with several columns of the rows."""
     rows, columns = chosen.rows, grid.columns
+    dated = [k for k in told if columns[k].kind == "date"][:_MOST_LIMITS] if len(rows) == 1 else []
+    for k, other in itertools.combinations(dated, 2):
+        if (days := days_between(columns[k].values[rows[0]], columns[other].values[rows[0]])) is not None:
+            yield Program("days apart", chosen, k, other, days)
     numeric = [k for k in told if columns[k].kind == "number"]
-    for k, other in itertools.combinations(numeric[:_MOST_COMPARED], 2):
-        if chosen.how != "more" and not _money_signs(columns[k]) & _money_signs(columns[other]):
-            pairs = ((columns[k].values[r], columns[other].values[r]) for r in rows)
-            products = [a * b for a, b in pairs if a is not None and b is not None]
-            if products:
-                yield Program("product", chosen, k, other, float(sum(products)))
-    for k, other in itertools.combinations([k for k in told if columns[k].kind == "date"][:_MOST_LIMITS], 2):
-        if len(rows) == 1:
-            days = days_between(columns[k].values[rows[0]], columns[other].values[rows[0]])
-            if days is not None:
-                yield Program("days apart", chosen, k, other, days)
+    if chosen.how != "more":
+        yield from _products(chosen, numeric[:_MOST_COMPARED], grid)
     if len(numeric) < 2 or len(frozenset().union(*(columns[k].units for k in numeric))) > 1:
         return
     if len(rows) == 1:
@@ -509,6 +501,17 @@ def _across_columns(chosen: Rows, told: Sequence[int], grid: Grid) -> Iterator[P
         for (a, k), (b, other) in itertools.combinations(sums, 2):
             if a != b:
                 yield Program("columns apart", chosen, k, other, abs(a - b))
+
+
+def _products(chosen: Rows, numeric: Sequence[int], grid: Grid) -> Iterator[Program]:
+    """Make the sums of one column's numbers times another's, of which at most one is of money."""
+    for k, other in itertools.combinations(numeric, 2):
+        one, beside = grid.columns[k], grid.columns[other]
+        if _money_signs(one) & _money_signs(beside):
+            continue
+        pairs = ((one.values[r], beside.values[r]) for r in chosen.rows)
+        if products := [a * b for a, b in pairs if a is not None and b is not None]:
+            yield Program("product", chosen, k, other, float(sum(products)))
 
 
 def _money_signs(column: Column) -> frozenset[str]:
