@@ -1,8 +1,8 @@
 """Fit what chooses among tables: `python -m training.table_choice_train` (a quarter of an hour).
 
 The questions over the authors' tables of which the programs' weights learn nothing (every fifth;
-`training.table_programs_train`) are asked in two homes that hold half of these tables each, and those of Q2A's tuned
-homes in their own. What each table tells (`table_candidates`) is right or not, by the judging of the measures; a
+`training.table_programs_train`) are asked in three homes that hold a third of these tables each, and those of Q2A's
+tuned homes in their own. What each table tells (`table_candidates`) is right or not, by the judging of the measures; a
 logistic regression learns which is. Written to `data/table_choice.json` with what comes of it where the tables of a
 fifth are left out. Deterministic.
 """

@@ -19,8 +19,9 @@ from hearth.memory.inquiry.table_answers import is_partly, told_in
 from hearth.memory.inquiry.table_programs import (
     OPERATIONS,
     Grid,
+    Meaning,
     day_of,
-    nearness,
+    days_between,
     number_of,
     programs_of,
     selections_of,
@@ -120,7 +121,7 @@ def test_any_table_and_any_question_make_programs(rows: list[list[str]], questio
     text = "\n".join(" | ".join(cell.replace("|", "/").replace("\n", " ") for cell in row) for row in rows)
     for table in tables_in(text):
         if (grid := Grid.of(table)) is not None:
-            made = weighed(question, grid, np.zeros(len(grid.columns), dtype=np.float32))
+            made = weighed(question, grid, Meaning(np.zeros(4, np.float32), np.zeros(len(grid.columns), np.float32)))
             assert made.programs[0].operation == "nothing"
             assert np.isfinite(made.signs).all()
             assert {one.operation for one in made.programs} <= set(OPERATIONS)
@@ -156,8 +157,32 @@ def test_a_table_full_of_the_questions_words_takes_no_more() -> None:
 
 
 def test_nearness_is_by_deviation() -> None:
-    near = nearness(np.array([1.0, 0.0], dtype=np.float32), np.eye(2, dtype=np.float32))
-    assert near[0] > 0 > near[1]
+    meaning = Meaning.of(np.array([1.0, 0.0], dtype=np.float32), np.eye(2, dtype=np.float32))
+    assert meaning.near[0] > 0 > meaning.near[1]
+
+
+def test_a_table_without_heads_begins_with_a_row() -> None:
+    grid = grid_of("Glenavon | 4 shearers | 2 days\nTe Kauru | 3 shearers | 1 days\nBraeburn | 5 shearers | 4 days\n")
+    assert grid.n_rows == 3
+    assert [column.name for column in grid.columns] == ["", "", ""]
+    years = grid_of("crop | 2025 | 2026\nkale | 3 | 4\nleek | 2 | 6\n")
+    assert (years.n_rows, years.columns[1].name) == (2, "2025")
+
+
+def test_days_lie_between_the_dates_of_a_row_and_of_two() -> None:
+    loans = "what | lent | back\ndrill | 3 Feb | 5 Mar\nladder | 20 Jan | 21 Jan\nsaw | 1 Mar | \n"
+    assert 30.0 in values("how long did anna keep the drill", loans)["days apart"]
+    assert 14.0 in values("how many days between lending the drill and the ladder", loans)["days apart"]
+    assert days_between(day_of("2028-02-28"), day_of("2028-03-01")) == 2.0
+    assert days_between(day_of("31 Feb"), day_of("1 Mar")) is None
+    assert days_between(None, day_of("1 Mar")) is None
+
+
+def test_a_number_of_things_times_their_price_is_added_and_no_money_times_money() -> None:
+    stock = "thing | boxes | price\noyster | 3 | £4\nshiitake | 2 | £5\n"
+    assert {22.0, 12.0} <= values("what did the oyster boxes fetch", stock)["product"]
+    assert "product" not in values("what did it fetch", "thing | price | paid\na | £3 | £4\nb | £2 | £5\n")
+    assert "product" not in values("what did it fetch", stock.replace("£5", "€5"))
 
 
 @pytest.fixture(scope="module")

@@ -470,7 +470,7 @@ def _told_of(chosen: Rows, k: int, grid: Grid) -> Iterator[Program]:
         if cells[0]:
             yield Program("cell", chosen, k, -1, (cells[0],))
         return
-    if n < grid.n_rows or grid.n_rows <= _MOST_LISTED:
+    if any(cells) and (n < grid.n_rows or grid.n_rows <= _MOST_LISTED):
         yield Program("list", chosen, k, -1, tuple(dict.fromkeys(filter(None, cells))))
     if cells[0]:
         yield Program("first", chosen, k, -1, (cells[0],))
@@ -507,7 +507,7 @@ def _products(chosen: Rows, numeric: Sequence[int], grid: Grid) -> Iterator[Prog
     """Make the sums of one column's numbers times another's, of which at most one is of money."""
     for k, other in itertools.combinations(numeric, 2):
         one, beside = grid.columns[k], grid.columns[other]
-        if _money_signs(one) & _money_signs(beside):
+        if (_money_signs(one) and _money_signs(beside)) or max(len(one.units), len(beside.units)) > 1:
             continue
         pairs = ((one.values[r], beside.values[r]) for r in chosen.rows)
         if products := [a * b for a, b in pairs if a is not None and b is not None]:
@@ -556,7 +556,7 @@ def _in_order(chosen: Rows, j: int, k: int, valued: Sequence[tuple[float, int]],
     cells = grid.columns[j].cells
     upwards = [r for _, r in sorted(valued)]
     downwards = [r for _, r in sorted(valued, key=_by_value_down)]
-    if grid.columns[j].kind == "text" and len(valued) <= _MOST_RANKED:
+    if grid.columns[j].kind == "text" and len(valued) <= _MOST_RANKED and any(cells[r] for r in upwards):
         yield Program("ranked up", chosen, j, k, tuple(cells[r] for r in upwards if cells[r]))
         yield Program("ranked", chosen, j, k, tuple(cells[r] for r in downwards if cells[r]))
     if cells[downwards[0]]:
