@@ -25,8 +25,8 @@ from tests.small_world import lessons, opened, shown
 
 CANARY = "Quillfeather"
 SAID = f"remind me of the {CANARY} affair with Xanthippe"
-BY_RECORD = "with the request (`unlearning._remove_episode`, triggers)"
-BY_DEMONSTRATION = "with the demonstration"
+BY_RECORD = "with the request (`trace.RecordHolder`, triggers)"
+BY_DEMONSTRATION = "with the demonstration (`taught_holder.TaughtHolder`; comparisons: `deferral.AgreementHolder`)"
 FOOTAGE = "hearth-video's holder"
 NO_WORDS = "holds no words of the owner's"
 FORGOTTEN: dict[str, str] = {
@@ -38,8 +38,8 @@ FORGOTTEN: dict[str, str] = {
     ),
     **dict.fromkeys(("event", "event_vector", "event_words", "summary", "summary_line"), "memories"),
     **dict.fromkeys(("fact", "fact_event"), "memories"),
-    "disclosure": "the ledger's bytes are erased; that they left stays",
-    "outbox": "with the demonstration (trigger); questions that wait, all",
+    "disclosure": "the bytes are erased (`ledger.LedgerHolder`); that they left stays",
+    "outbox": "with the demonstration (trigger); questions that wait, all (`outbox.QuestionHolder`)",
     **dict.fromkeys(("passage", "passage_vector", "passage_words", "passage_file"), "holder `passages`"),
     "ring": "holder `rings`",
     "consent": "with the request, and holder `standing answers`",

@@ -456,6 +456,15 @@ def events_meant(store: Store, encoder: Encoder | None, wanted: Wanted) -> tuple
     return meant, lines
 
 
+def events_of(store: Store, ids: Collection[str], words: str = "") -> tuple[tuple[str, str], ...]:
+    """Return id and text of the events with these ids, and of those that hold the words; summaries by id alone."""
+    return tuple(
+        (row["id"], row["text"])
+        for row in store.query("SELECT id, text, kind FROM event ORDER BY number")
+        if row["id"] in ids or (words and row["kind"] != SUMMARY and words.casefold() in row["text"].casefold())
+    )
+
+
 def _near(store: Store, encoder: Encoder | None, topic: str) -> set[str]:
     memory = EventMemory(store, encoder)
     if encoder is None:
@@ -533,6 +542,8 @@ def remove(cursor: sqlite3.Cursor, store: Store, events: Collection[str], with_t
     for event in events:
         cursor.execute("DELETE FROM fact_event WHERE event = ?", (event,))
         cursor.execute("DELETE FROM event WHERE id = ?", (event,))
+    if events or with_them.lines:  # FTS5 only marks words as deleted until its segments are merged
+        cursor.execute("INSERT INTO event_words (event_words) VALUES ('optimize')")
 
 
 def _without(cursor: sqlite3.Cursor, store: Store, event: str, gone: set[int]) -> None:
