@@ -7,11 +7,10 @@ next learning, and so are adapters of language students, first of all. Questions
 anything that is forgotten: their words may be its words, masked. Then the database is written anew, so that no free
 page holds a word of it, and the folder's files are searched for what should be gone. The receipt repeats nothing of it.
 
-Each store that keeps some of it is a holder (`protocols.Holder`), in its own room, and this module walks over them. It
-opens those of the rooms above memory itself: demonstrations, recorded requests, comparisons, questions, the ledger; the
-others are `memory.forgetting.open_holders`. While one of these cannot be opened or asked, nothing is forgotten; of one
-that fails later, what it keeps stays, and the receipt says so. One that says it removed what it did not is found by
-the search.
+Each store that keeps some of it is a holder (`protocols.Holder`) in its own room, and this module walks over them. It
+opens these itself: demonstrations, memory, recorded requests, comparisons, questions, the ledger; all others are
+`memory.forgetting.open_holders`. While one of those cannot be opened or asked, nothing is forgotten; of one that fails
+later, what it keeps stays, and the receipt says so. One that says it removed what it did not is found by the search.
 
 A process killed in the middle leaves all of it or none; what the commit left to do is done when the state is next
 opened. Not covered: the owner's own files (`owner/`), copies made by others (backups, file system snapshots, worn
@@ -28,7 +27,7 @@ import re
 import secrets
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from hearth.atomic_files import write_bytes
@@ -38,11 +37,9 @@ from hearth.guard.egress.ledger import LedgerHolder, stored_forms, telling
 from hearth.learning.demonstration_store import Entry
 from hearth.learning.taught_holder import Resting, TaughtHolder, describe_anew, entries_of
 from hearth.learning.versions.learned_state import Described, Progress, State, silent
-from hearth.memory import forgetting as memories
-from hearth.memory.facts import FactStore
-from hearth.memory.forgetting import Attached, open_holders
+from hearth.memory.forgetting import Attached, MemoryHolder, open_holders, remembered_in
 from hearth.planning.deferral import AgreementHolder
-from hearth.protocols import Count, Dependent, Encoder, Held, Holder, Wanted
+from hearth.protocols import Dependent, Encoder, Held, Holder, Wanted
 from hearth.registry import blamed
 from hearth.storage.database import PIECE_BYTES, Store, is_plain, opened_bytes, pieces
 from hearth.storage.trace import RecordHolder
@@ -63,8 +60,8 @@ class Found:
 
     taught: Held = _NOTHING
     """Demonstrations."""
-    events: tuple[tuple[str, str], ...] = ()
-    """Id and text of memories."""
+    memories: Held = _NOTHING
+    """Events of memory, with the facts and sentences that go with them."""
     record: Held = _NOTHING
     """Requests whose record goes; none where it is to stay."""
     compared: Held = _NOTHING
@@ -73,8 +70,6 @@ class Found:
     """Entries of the ledger whose bytes match, beside those of the requests."""
     with_record: bool = True
     """Whether the record of what was asked goes, too, and with it the bytes the ledger keeps."""
-    attached: Attached = field(default_factory=Attached)
-    """Facts, sentences of summaries and things kept that go with the memories."""
     held: tuple[Held, ...] = ()
     """What all other holders (`memory.forgetting.open_holders`) keep of it."""
     waiting: Held = _NOTHING
@@ -84,6 +79,16 @@ class Found:
     @property
     def demonstrations(self) -> tuple[Entry, ...]:
         return entries_of(self.taught)
+
+    @property
+    def events(self) -> tuple[tuple[str, str], ...]:
+        """Id and text of memories."""
+        return remembered_in(self.memories).events
+
+    @property
+    def attached(self) -> Attached:
+        """Facts, and sentences of summaries, that go with the memories."""
+        return remembered_in(self.memories).attached
 
     @property
     def episodes(self) -> tuple[tuple[str, str], ...]:
@@ -108,13 +113,12 @@ class Found:
     @property
     def everywhere(self) -> tuple[Held, ...]:
         """What every store keeps of it, the questions that wait aside."""
-        return self.taught, _remembered(self.events, self.attached), self.record, self.compared, self.left, *self.held
+        return self.taught, self.memories, self.record, self.compared, self.left, *self.held
 
     @property
     def texts(self) -> list[str]:
         """All words that are to be in no file afterwards."""
-        kept = (self.taught, _remembered(self.events, self.attached), self.record, *self.held)
-        return [text for one in kept for text in one.texts]
+        return [text for one in (self.taught, self.memories, self.record, *self.held) for text in one.texts]
 
     @property
     def is_empty(self) -> bool:
@@ -128,13 +132,6 @@ def _n(held: Held) -> int:
 def _words(texts: Sequence[str]) -> Held:
     """Words alone, of whatever store."""
     return Held("words", texts=tuple(texts))
-
-
-def _remembered(events: Sequence[tuple[str, str]], attached: Attached) -> Held:
-    """What memory keeps, as the other holders are told it."""
-    n = len(events) + len(attached.lines) + len(attached.facts)
-    texts = (*(text for _, text in events), *attached.said)
-    return Held("memories", (Count(n, "memory", "memories"),), texts, tuple(id for id, _ in events))
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,78 +210,56 @@ def find(store: Store, sought: Sought, encoder: Encoder | None = None) -> Found:
         NotFound: An id that is nowhere; nothing was changed.
         RegistryError: A plug-in that may hold some of it cannot be loaded; nothing was changed.
     """
-    facts = _facts(store, sought)
-    named = [id for id in sought.events if _IS_FACT.fullmatch(id) is None]
     matching, with_record = sought.matching, sought.with_record
-    meant, lines = _meant(store, sought, encoder)
+    named = [id for id in sought.events if _IS_FACT.fullmatch(id) is None]
+    facts = [int(id.removeprefix("fact:")) for id in sought.events if _IS_FACT.fullmatch(id)]
+    meant = MemoryHolder(store, encoder).find((), sought.wanted, "").events
     asked = [*filter(None, [sought.episode]), *sorted(meant)]
     taught = TaughtHolder(store, sought.demonstrations, sought.source).find(asked, None, matching)
-    records = RecordHolder(store)
+    records, memory = RecordHolder(store), MemoryHolder(store, facts=facts)
     record = records.find({*asked, *(taught.events if with_record else ())}, None, matching if with_record else "")
     if sought.episode and record.is_empty and taught.is_empty:
         raise NotFound(f"no episode {sought.episode!r}; `hearth history` lists the ones there are")
-    events = memories.events_of(store, {*named, *meant, *record.events}, matching)
-    events, others = _with_holders(store, events, sought, (taught, record))
+    remembered = memory.find({*named, *meant, *record.events}, sought.wanted, matching)
+    remembered, others = _with_holders(memory, remembered, sought, (taught, record))
     if with_record and (quoting := records.find_with(record, others)) != record:
         record = quoting
-        events = memories.events_of(store, {id for id, _ in events} | {*record.events})
-        events, others = _with_holders(store, events, sought, (taught, record))
-    if missing := [id for id in named if id not in dict(events)]:
+        remembered, others = _with_holders(memory, memory.find_with(remembered, (record,)), sought, (taught, record))
+    if missing := [id for id in named if id not in remembered.events]:
         raise NotFound(f"no event {missing[0]!r} in memory; it may have been forgotten already")
     comparisons = AgreementHolder(store)
     compared = comparisons.find_with(comparisons.find(record.events, None, matching), (taught,))
     left = LedgerHolder(store).find((), None, matching if with_record else "")
-    attached = memories.attached(store, {id for id, _ in events}, lines, facts)
     record = record if with_record else _NOTHING
-    found = Found(taught, events, record, compared, left, with_record, attached, others)
+    found = Found(taught, remembered, record, compared, left, with_record, others)
     questions = QuestionHolder(store)
     return replace(found, waiting=questions.find_with(questions.find((), None, matching), found.everywhere))
 
 
-def _meant(store: Store, sought: Sought, encoder: Encoder | None) -> tuple[set[str], set[tuple[str, int]]]:
-    """The memories that are meant, and the lines of summaries that are or that match."""
-    wanted = sought.wanted
-    meant, lines = memories.events_meant(store, encoder, wanted) if wanted is not None else (set(), set())
-    if sought.matching:
-        lines |= memories.events_meant(store, None, Wanted(topic=sought.matching))[1]
-    return meant, lines
-
-
-def _facts(store: Store, sought: Sought) -> set[int]:
-    """The facts that are named, each with all it replaced, and those that are meant."""
-    named = [int(id[5:]) for id in sought.events if _IS_FACT.fullmatch(id)]
-    facts = {fact.id for id in named for fact in FactStore(store).history(id)}
-    if sought.wanted is not None or sought.matching:
-        facts |= memories.facts_meant(store, sought.wanted, sought.matching)
-    return facts
-
-
 def _with_holders(
-    store: Store, events: tuple[tuple[str, str], ...], sought: Sought, before: Sequence[Held]
-) -> tuple[tuple[tuple[str, str], ...], tuple[Held, ...]]:
-    """These events with those that go with what holders keep, and what they keep of all of them.
+    memory: MemoryHolder, remembered: Held, sought: Sought, before: Sequence[Held]
+) -> tuple[Held, tuple[Held, ...]]:
+    """These memories with those that go with what holders keep, and what they keep of all of them.
 
     Args:
-        before: What was found already, beside the events, for holders that depend on it.
+        before: What was found already, beside the memories, for holders that depend on it.
     """
-    holders = _holders(store)
+    holders = _holders(memory.store)
     while True:
-        ids = {id for id, _ in events}
         held: dict[str, Held] = {}
         for name, holder in holders.items():
             with blamed(_REFUSED.format(name)):
-                held[name] = replace(holder.find(ids, sought.wanted, sought.matching), holder=name)
-        known = (*before, _remembered(events, Attached()))
+                found = holder.find(set(remembered.events), sought.wanted, sought.matching)
+                held[name] = replace(found, holder=name)
         widened = []
         for name, one in held.items():
-            others = (*known, *(other for other in held.values() if other is not one))
+            others = (*before, remembered, *(other for other in held.values() if other is not one))
             with blamed(_REFUSED.format(name)):
                 widened.append(_widened(holders[name], one, others))
-        go_too = {id for one in widened for id in one.events} - ids
-        with_them = memories.events_of(store, ids | go_too) if go_too else events
-        if len(with_them) == len(events):
-            return events, tuple(widened)
-        events = with_them  # what goes with one holder's may be kept by another, too
+        with_them = memory.find_with(remembered, widened)
+        if with_them.events == remembered.events:
+            return remembered, tuple(widened)
+        remembered = with_them  # what goes with one holder's may be kept by another, too
 
 
 def _widened(holder: Holder, found: Held, others: Sequence[Held]) -> Held:
@@ -325,6 +300,7 @@ def forget(state: State, found: Found, progress: Progress = silent) -> Receipt:
         (taught, found.taught),
         (AgreementHolder(store), found.compared),
         (RecordHolder(store), found.record),
+        (MemoryHolder(store), found.memories),
         (QuestionHolder(store), found.waiting),
         (ledger, left),
     )
@@ -335,7 +311,6 @@ def forget(state: State, found: Found, progress: Progress = silent) -> Receipt:
         failed |= _taken_out(cursor, plug_ins, [held for held in found.held if held.holder not in failed])
         for holder, held in own:
             holder.remove(cursor, held)
-        memories.remove(cursor, store, [id for id, _ in found.events], found.attached)
         current = state.lineage.current()
         if made is not None and current is not None:
             describe_anew(cursor, current.number, made, len(state.lineage.members(current.number)))
