@@ -165,6 +165,24 @@ def test_that_contacts_were_looked_at_before_is_never_forgotten(tmp_path: Path, 
         assert [row["record"] for row in state.store.query("SELECT record FROM record_origin")] == [FIRST_LOOK]
 
 
+@pytest.mark.parametrize("with_record", [True, False])
+def test_comparisons_that_are_shown_are_those_that_go(tmp_path: Path, with_record: bool) -> None:
+    """By the words of a teacher's plan alone, too."""
+    with opened(tmp_path / "home") as state:
+        for plan in (SAID, "water the figs"):
+            with state.store.transaction() as cursor:
+                cursor.execute(
+                    "INSERT INTO agreement (at, episode, request, planner, confidence, plan_json, teacher, teacher_json,"
+                    " is_right, share, is_drawn) VALUES ('2026-01-01', '', 'as ever', 'p', 1, '{}', 't', ?, 1, 1, 1)",
+                    [json.dumps({"label": plan})],
+                )
+        found = find(state.store, Sought(matching=CANARY, with_record=with_record))
+        assert (found.n_agreements, forget(state, found).n_agreements) == (1, 1)
+        left = [row["teacher_json"] for row in state.store.query("SELECT teacher_json FROM agreement")]
+        assert left == [json.dumps({"label": "water the figs"})]
+        assert hold(state.folder) == []
+
+
 def test_the_contract_finds_a_holder_that_leaves_a_byte(store: Store) -> None:
     holder = ScriptedHolder({"e1": "Anna was here", "e2": "Ben was here"})
     (store.path.parent / "leaving.bin").write_bytes(b"\x00Anna was here\x00")
