@@ -837,6 +837,20 @@ class Holder(Protocol):
 
 
 @runtime_checkable
+class Dependent(Protocol):
+    """A holder of what was made from, repeats or rests on what other holders keep: it is asked again once they were."""
+
+    def find_with(self, found: Held, others: Sequence[Held]) -> Held:
+        """Return `found`, widened by what goes with what the others found; `found` itself where nothing does.
+
+        Args:
+            found: What `find` of this holder returned.
+            others: What the others found: their `texts`, and in `events` the ids of memories and requests that go.
+        """
+        ...
+
+
+@runtime_checkable
 class Tool(Protocol):
     """Something the agent can call. Only the guard's monitor calls it."""
 

@@ -25,8 +25,8 @@ from tests.small_world import lessons, opened, shown
 
 CANARY = "Quillfeather"
 SAID = f"remind me of the {CANARY} affair with Xanthippe"
-BY_RECORD = "with the request (`unlearning._remove_episode`, triggers)"
-BY_DEMONSTRATION = "with the demonstration"
+BY_RECORD = "with the request (`trace.RecordHolder`, triggers)"
+BY_DEMONSTRATION = "with the demonstration (`taught_holder.TaughtHolder`; comparisons: `deferral.AgreementHolder`)"
 FOOTAGE = "hearth-video's holder"
 NO_WORDS = "holds no words of the owner's"
 FORGOTTEN: dict[str, str] = {
@@ -38,8 +38,8 @@ FORGOTTEN: dict[str, str] = {
     ),
     **dict.fromkeys(("event", "event_vector", "event_words", "summary", "summary_line"), "memories"),
     **dict.fromkeys(("fact", "fact_event"), "memories"),
-    "disclosure": "the ledger's bytes are erased; that they left stays",
-    "outbox": "with the demonstration (trigger); questions that wait, all",
+    "disclosure": "the bytes are erased (`ledger.LedgerHolder`); that they left stays",
+    "outbox": "with the demonstration (trigger); questions that wait, all (`outbox.QuestionHolder`)",
     **dict.fromkeys(("passage", "passage_vector", "passage_words", "passage_file"), "holder `passages`"),
     "ring": "holder `rings`",
     "consent": "with the request, and holder `standing answers`",
@@ -163,6 +163,24 @@ def test_that_contacts_were_looked_at_before_is_never_forgotten(tmp_path: Path, 
         Provenance(state.store).note("notes", {"the * boiler": Origin(frozenset({"message"}))}, FIXED_NOW)
         forget(state, find(state.store, sought))
         assert [row["record"] for row in state.store.query("SELECT record FROM record_origin")] == [FIRST_LOOK]
+
+
+@pytest.mark.parametrize("with_record", [True, False])
+def test_comparisons_that_are_shown_are_those_that_go(tmp_path: Path, with_record: bool) -> None:
+    """By the words of a teacher's plan alone, too."""
+    with opened(tmp_path / "home") as state:
+        for plan in (SAID, "water the figs"):
+            with state.store.transaction() as cursor:
+                cursor.execute(
+                    "INSERT INTO agreement (at, episode, request, planner, confidence, plan_json, teacher, teacher_json,"
+                    " is_right, share, is_drawn) VALUES ('2026-01-01', '', 'as ever', 'p', 1, '{}', 't', ?, 1, 1, 1)",
+                    [json.dumps({"label": plan})],
+                )
+        found = find(state.store, Sought(matching=CANARY, with_record=with_record))
+        assert (found.n_agreements, forget(state, found).n_agreements) == (1, 1)
+        left = [row["teacher_json"] for row in state.store.query("SELECT teacher_json FROM agreement")]
+        assert left == [json.dumps({"label": "water the figs"})]
+        assert hold(state.folder) == []
 
 
 def test_the_contract_finds_a_holder_that_leaves_a_byte(store: Store) -> None:

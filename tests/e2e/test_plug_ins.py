@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from hearth.registry import GROUPS
 from hearth.storage.database import Store
 from hearth.version import __version__
 from tests import ROOT
@@ -391,3 +393,58 @@ def test_the_device_runs_on_without_its_companion(bare: Path, home: Path) -> Non
         child.stdout.read()
         assert child.wait(60) == 0
     assert first.startswith("without `hearth edge point`: `hearth edge point`, a command of hearth-home, needs a part")
+
+
+# ── The examples of the page ──────────────────────────────────────────────────────────────────────────────
+
+EXAMPLES = {
+    "hearth.tools": ("coin", "TOOLS"),
+    "hearth.commands": ("where", "where"),
+    "hearth.entities": ("boats", "known_boats"),
+    "hearth.footage": ("boats", "open_footage"),
+    "hearth.readers": ("picture", "read_writing"),
+    "hearth.holders": ("jokes", "Jokes"),
+    "hearth.checks": ("boat", "check_boat"),
+    "hearth.listeners": ("news", "listen"),
+    "hearth.watchers": ("gauge", "watch"),
+    "hearth.scenes": ("boat", "add"),
+}
+"""Group -> the name and the attribute of its example in the reference of plug-ins."""
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory, bare: Path) -> str:
+    """Path entries with every example of the page installed, each a module of its own, and no companion."""
+    page = (ROOT / "docs" / "reference" / "plugins.md").read_text()
+    shown = dict(re.findall(r"^## (\S+)\n.*?^```python\n(.*?)^```", page, re.S | re.M))
+    module = {group: f"acme_{group.replace('.', '_')}" for group in EXAMPLES}
+    points = {group: {name: f"{module[group]}:{attribute}"} for group, (name, attribute) in EXAMPLES.items()}
+    site = tmp_path_factory.mktemp("examples")
+    installed_in(site, points, modules={module[group]: shown[group] for group in EXAMPLES})
+    return f"{site}{os.pathsep}{bare}"
+
+
+def test_every_group_of_plug_ins_has_an_example_that_is_installed_here() -> None:
+    assert EXAMPLES.keys() == GROUPS.keys()
+
+
+def test_the_examples_of_the_page_work_once_they_are_installed(examples: str, home: Path) -> None:
+    assert run(examples, home, "where").out == f"The home is {home}\n"
+    examined = {one["part"]: one for one in json.loads(run(examples, home, "doctor", "--json").out)}
+    assert examined["plug-ins"]["ok"], examined["plug-ins"]
+    assert examined["tools"]["ok"], examined["tools"]
+    assert (examined["boat"]["ok"], examined["boat"]["says"]) == (
+        False,
+        "no boat.toml in the home; copy the one of the manual",
+    )
+    assert examined["forgetting"]["says"].endswith(", jokes")
+    (home / "boat.toml").touch()
+    (home / "jokes.txt").write_text("a duck walks in\nknock knock\n")
+    examined = {one["part"]: one for one in json.loads(run(examples, home, "doctor", "--json").out)}
+    assert (examined["boat"]["ok"], examined["boat"]["says"]) == (True, "the boat is known")
+    forgotten = run(examples, home, "forget", "--matching", "duck", "--yes")
+    assert (forgotten.code, (home / "jokes.txt").read_text()) == (0, "knock knock\n")
+    assert "1 joke" in forgotten.out
+    asked = run(examples, home, "ask", "--json", "toss a coin")
+    assert (asked.code, json.loads(asked.out)["status"]) == (0, "done"), asked.err
+    assert "left out" not in asked.err

@@ -13,7 +13,7 @@ import os
 import random
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -25,8 +25,9 @@ from hearth.formats import edge_protocol
 from hearth.formats.plans import plan_from_json
 from hearth.guard.egress.gateway import sending
 from hearth.guard.egress.masking_door import MaskingDoor, Part
+from hearth.protocols import Count, Held, Wanted
 from hearth.storage.database import Store
-from hearth.storage.trace import label_from_text
+from hearth.storage.trace import holds, label_from_text
 from hearth.types import TRUSTED_SOURCES, Label, ToolSpec, canonical_type
 
 # ── Share policy ──────────────────────────────────────────────────────────────────────────────────────────
@@ -399,9 +400,34 @@ def questions(store: Store) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def forget_questions(cursor: sqlite3.Cursor, ids: Iterable[str]) -> None:
-    """Delete questions and their answers, within the forgetting transaction."""
-    cursor.executemany("DELETE FROM outbox WHERE kind = 'question' AND id = ?", [(id,) for id in ids])
+class QuestionHolder:
+    """A `protocols.Dependent` holder of the questions that wait for the cloud, or for their answer to be taken; they
+    can be asked again. A demonstration that waits goes with the demonstration, by the database's own trigger."""
+
+    name = "questions"
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def find(self, events: Collection[str], wanted: Wanted | None, words: str) -> Held:  # noqa: ARG002 - the seam's
+        """Find the questions that hold the words."""
+        return self._held([(id, text) for id, text in questions(self._store) if words and holds([text], words)])
+
+    def find_with(self, found: Held, others: Sequence[Held]) -> Held:
+        """Widen to all that wait where anything else goes: their words may be its words, masked."""
+        return found if all(other.is_empty for other in others) else self._held(questions(self._store))
+
+    def _held(self, asked: Sequence[tuple[str, str]]) -> Held:
+        count = Count(len(asked), "question that waits", "questions that wait")
+        return Held(self.name, (count,), tuple(text for _, text in asked), rows=tuple(id for id, _ in asked) or None)
+
+    def remove(self, cursor: sqlite3.Cursor, held: Held) -> None:
+        """Remove them with their answers."""
+        ids = held.rows if isinstance(held.rows, tuple) else ()
+        cursor.executemany("DELETE FROM outbox WHERE kind = 'question' AND id = ?", [(id,) for id in ids])
+
+    def sweep(self, home: Path, held: Held) -> None:
+        """Remove nothing: they have no files."""
 
 
 class Outbox:

@@ -7,9 +7,10 @@ next learning, and so are adapters of language students, first of all. Questions
 anything that is forgotten: their words may be its words, masked. Then the database is written anew, so that no free
 page holds a word of it, and the folder's files are searched for what should be gone. The receipt repeats nothing of it.
 
-Each store that keeps some of it is a holder (`protocols.Holder`). While one cannot be opened or asked, nothing is
-forgotten; of one that fails later, what it keeps stays, and the receipt says so. One that says it removed what it did
-not is found by the search.
+Each store that keeps some of it is a holder (`protocols.Holder`) in its own room, and this module walks over them. It
+opens these itself: demonstrations, memory, recorded requests, comparisons, questions, the ledger; all others are
+`memory.forgetting.open_holders`. While one of those cannot be opened or asked, nothing is forgotten; of one that fails
+later, what it keeps stays, and the receipt says so. One that says it removed what it did not is found by the search.
 
 A process killed in the middle leaves all of it or none; what the commit left to do is done when the state is next
 opened. Not covered: the owner's own files (`owner/`), copies made by others (backups, file system snapshots, worn
@@ -25,67 +26,112 @@ import json
 import re
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from hearth.atomic_files import write_bytes
-from hearth.edge import outbox
+from hearth.edge.outbox import QuestionHolder
 from hearth.errors import NotFound, RegistryError, ToolError
-from hearth.formats.plans import texts_in
-from hearth.guard.egress.ledger import Ledger
-from hearth.learning.demonstration_store import Buffer, Entry, entry_of
+from hearth.guard.egress.ledger import LedgerHolder, stored_forms, telling
+from hearth.learning.demonstration_store import Entry
+from hearth.learning.taught_holder import Resting, TaughtHolder, describe_anew, entries_of
 from hearth.learning.versions.learned_state import Described, Progress, State, silent
-from hearth.learning.versions.promotion_gate import JUDGE, Task, without
-from hearth.memory import forgetting as memories
-from hearth.memory.facts import FactStore
-from hearth.memory.forgetting import SUMMARY, Attached, open_holders
-from hearth.models.llm.openai_endpoint import ADAPTERS
-from hearth.protocols import Encoder, Held, Holder, Wanted
+from hearth.memory.forgetting import Attached, MemoryHolder, open_holders, remembered_in
+from hearth.planning.deferral import AgreementHolder
+from hearth.protocols import Dependent, Encoder, Held, Holder, Wanted
 from hearth.registry import blamed
 from hearth.storage.database import PIECE_BYTES, Store, is_plain, opened_bytes, pieces
-from hearth.storage.trace import N_MAX_STEPS
+from hearth.storage.trace import RecordHolder
 from hearth.storage.workspace import Folder
 
-_FEWEST_CHARACTERS = 8
-"""Texts shorter than this are not searched for in the files: they would be found by chance."""
 _DATABASE = "hearth.db"
 _LOCK = "hearth.lock"
 _SEALED = b"age-encryption.org/"
 _REFUSED = "nothing was forgotten, as the plug-in {!r}"
 _STAYS = "what the plug-in {!r} keeps of it stays, as it"
 _NEVER = dt.timedelta(days=36_500)
+_NOTHING = Held("nothing")
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """What would be forgotten."""
 
-    demonstrations: tuple[Entry, ...] = ()
-    events: tuple[tuple[str, str], ...] = ()
-    """Id and text of memories."""
-    episodes: tuple[tuple[str, str], ...] = ()
-    """Id and request of what was asked."""
-    n_agreements: int = 0
+    taught: Held = _NOTHING
+    """Demonstrations."""
+    memories: Held = _NOTHING
+    """Events of memory, with the facts and sentences that go with them."""
+    record: Held = _NOTHING
+    """Requests whose record goes; none where it is to stay."""
+    compared: Held = _NOTHING
     """Comparisons with a teacher that hold it."""
-    sent: tuple[int, ...] = ()
+    left: Held = _NOTHING
     """Entries of the ledger whose bytes match, beside those of the requests."""
     with_record: bool = True
     """Whether the record of what was asked goes, too, and with it the bytes the ledger keeps."""
-    attached: Attached = field(default_factory=Attached)
-    """Facts, sentences of summaries and things kept that go with the memories."""
     held: tuple[Held, ...] = ()
-    """What the other holders (`protocols.Holder`) keep of it."""
-    questions: tuple[tuple[str, str], ...] = ()
-    """Id and words of questions that wait for the cloud, or for its answer to be taken: of those that match, and of
-    all where anything else goes, as their words may be its words. They can be asked again."""
+    """What all other holders (`memory.forgetting.open_holders`) keep of it."""
+    waiting: Held = _NOTHING
+    """Questions that wait for the cloud, or for its answer to be taken: those that match, and all where anything else
+    goes, as their words may be its words. They can be asked again."""
+
+    @property
+    def demonstrations(self) -> tuple[Entry, ...]:
+        return entries_of(self.taught)
+
+    @property
+    def events(self) -> tuple[tuple[str, str], ...]:
+        """Id and text of memories."""
+        return remembered_in(self.memories).events
+
+    @property
+    def attached(self) -> Attached:
+        """Facts, and sentences of summaries, that go with the memories."""
+        return remembered_in(self.memories).attached
+
+    @property
+    def episodes(self) -> tuple[tuple[str, str], ...]:
+        """Id and request of what was asked."""
+        return tuple(zip(self.record.events, self.record.texts, strict=True))
+
+    @property
+    def n_agreements(self) -> int:
+        return _n(self.compared)
+
+    @property
+    def sent(self) -> tuple[int, ...]:
+        """Numbers of the ledger's entries."""
+        return self.left.rows if isinstance(self.left.rows, tuple) else ()
+
+    @property
+    def questions(self) -> tuple[tuple[str, str], ...]:
+        """Id and words of the questions that wait."""
+        ids = self.waiting.rows if isinstance(self.waiting.rows, tuple) else ()
+        return tuple(zip(ids, self.waiting.texts, strict=True))
+
+    @property
+    def everywhere(self) -> tuple[Held, ...]:
+        """What every store keeps of it, the questions that wait aside."""
+        return self.taught, self.memories, self.record, self.compared, self.left, *self.held
+
+    @property
+    def texts(self) -> list[str]:
+        """All words that are to be in no file afterwards."""
+        return [text for one in (self.taught, self.memories, self.record, *self.held) for text in one.texts]
 
     @property
     def is_empty(self) -> bool:
-        found = (self.demonstrations, self.events, self.episodes, self.n_agreements, self.sent, self.questions)
-        is_held = any(not held.is_empty for held in self.held)
-        return not is_held and not any((*found, self.attached.lines, self.attached.facts))
+        return self.waiting.is_empty and all(one.is_empty for one in self.everywhere)
+
+
+def _n(held: Held) -> int:
+    return sum(count.n for count in held.counts)
+
+
+def _words(texts: Sequence[str]) -> Held:
+    """Words alone, of whatever store."""
+    return Held("words", texts=tuple(texts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,92 +210,61 @@ def find(store: Store, sought: Sought, encoder: Encoder | None = None) -> Found:
         NotFound: An id that is nowhere; nothing was changed.
         RegistryError: A plug-in that may hold some of it cannot be loaded; nothing was changed.
     """
-    facts = _facts(store, sought)
+    matching, with_record = sought.matching, sought.with_record
     named = [id for id in sought.events if _IS_FACT.fullmatch(id) is None]
-    wanted, matching = sought.wanted, sought.matching
-    meant, lines = _remembered(store, sought, encoder)
-    taught = _taught(store, sought, meant)
-    asked = {sought.episode, *meant, *(entry.episode for entry in taught if sought.with_record)} - {""}
-    episodes = _episodes(store, asked, matching if sought.with_record else "")
-    if sought.episode and not episodes and not taught:
+    facts = [int(id.removeprefix("fact:")) for id in sought.events if _IS_FACT.fullmatch(id)]
+    meant = MemoryHolder(store, encoder).find((), sought.wanted, "").events
+    asked = [*filter(None, [sought.episode]), *sorted(meant)]
+    taught = TaughtHolder(store, sought.demonstrations, sought.source).find(asked, None, matching)
+    records, memory = RecordHolder(store), MemoryHolder(store, facts=facts)
+    record = records.find({*asked, *(taught.events if with_record else ())}, None, matching if with_record else "")
+    if sought.episode and record.is_empty and taught.is_empty:
         raise NotFound(f"no episode {sought.episode!r}; `hearth history` lists the ones there are")
-    found = _events(store, {*named, *meant, *(id for id, _ in episodes)}, matching)
-    found, others = _with_holders(store, found, wanted, matching)
-    if sought.with_record and (quoting := _quoting(store, others)):
-        episodes = _episodes(store, asked | quoting, matching)
-        found, others = _with_holders(store, _events(store, {id for id, _ in found} | quoting, ""), wanted, matching)
-    if missing := [id for id in named if id not in dict(found)]:
+    remembered = memory.find({*named, *meant, *record.events}, sought.wanted, matching)
+    remembered, others = _with_holders(memory, remembered, sought, (taught, record))
+    if with_record and (quoting := records.find_with(record, others)) != record:
+        record = quoting
+        remembered, others = _with_holders(memory, memory.find_with(remembered, (record,)), sought, (taught, record))
+    if missing := [id for id in named if id not in remembered.events]:
         raise NotFound(f"no event {missing[0]!r} in memory; it may have been forgotten already")
-    requests = {entry.demonstration.request for entry in taught}
-    n_agreements = len(_agreements(store, {id for id, _ in episodes}, requests, matching))
-    sent = _sent_with(store, matching) if sought.with_record else ()
-    attached = memories.attached(store, {id for id, _ in found}, lines, facts)
-    recorded = tuple(episodes) if sought.with_record else ()
-    whole = Found(tuple(taught), tuple(found), recorded, n_agreements, sent, sought.with_record, attached, others)
-    return replace(whole, questions=_questions(store, matching if whole.is_empty else None))
-
-
-def _sent_with(store: Store, matching: str) -> tuple[int, ...]:
-    """The entries of the ledger that hold these words; none without words."""
-    return Ledger(store).holding(_as_sent([matching]), any_case=True) if matching else ()
-
-
-def _questions(store: Store, matching: str | None) -> tuple[tuple[str, str], ...]:
-    """The questions to a teacher that wait: those with these words, or all of them."""
-    waiting = outbox.questions(store)
-    return tuple((id, text) for id, text in waiting if matching is None or (matching and _has([text], matching)))
-
-
-def _remembered(store: Store, sought: Sought, encoder: Encoder | None) -> tuple[set[str], set[tuple[str, int]]]:
-    """The memories that are meant, and the lines of summaries that are or that match."""
-    wanted = sought.wanted
-    meant, lines = memories.events_meant(store, encoder, wanted) if wanted is not None else (set(), set())
-    if sought.matching:
-        lines |= memories.events_meant(store, None, Wanted(topic=sought.matching))[1]
-    return meant, lines
-
-
-def _facts(store: Store, sought: Sought) -> set[int]:
-    """The facts that are named, each with all it replaced, and those that are meant."""
-    named = [int(id[5:]) for id in sought.events if _IS_FACT.fullmatch(id)]
-    facts = {fact.id for id in named for fact in FactStore(store).history(id)}
-    if sought.wanted is not None or sought.matching:
-        facts |= memories.facts_meant(store, sought.wanted, sought.matching)
-    return facts
-
-
-def _taught(store: Store, sought: Sought, meant: Iterable[str]) -> list[Entry]:
-    """The demonstrations that are named, match, or came from requests that are meant. Raises: NotFound."""
-    buffer = Buffer(store)
-    ids = dict.fromkeys(sought.demonstrations)
-    if sought.matching:
-        ids |= dict.fromkeys(buffer.find(matching=sought.matching))
-    if sought.source:
-        ids |= dict.fromkeys(buffer.find(source=sought.source))
-    for episode in (*filter(None, [sought.episode]), *sorted(meant)):
-        ids |= dict.fromkeys(buffer.find(episode=episode))
-    held = {(entry.id, entry.digest): entry for id in ids for entry in _held(store, id)}
-    if missing := set(sought.demonstrations) - {id for id, _ in held}:
-        raise NotFound(f"no demonstration {min(missing)!r}; it may have been forgotten already")
-    return list(held.values())
+    comparisons = AgreementHolder(store)
+    compared = comparisons.find_with(comparisons.find(record.events, None, matching), (taught,))
+    left = LedgerHolder(store).find((), None, matching if with_record else "")
+    record = record if with_record else _NOTHING
+    found = Found(taught, remembered, record, compared, left, with_record, others)
+    questions = QuestionHolder(store)
+    return replace(found, waiting=questions.find_with(questions.find((), None, matching), found.everywhere))
 
 
 def _with_holders(
-    store: Store, found: list[tuple[str, str]], wanted: Wanted | None, matching: str
-) -> tuple[list[tuple[str, str]], tuple[Held, ...]]:
-    """These events with those that go with what holders keep, and what they keep of all of them."""
-    holders = _holders(store)
+    memory: MemoryHolder, remembered: Held, sought: Sought, before: Sequence[Held]
+) -> tuple[Held, tuple[Held, ...]]:
+    """These memories with those that go with what holders keep, and what they keep of all of them.
+
+    Args:
+        before: What was found already, beside the memories, for holders that depend on it.
+    """
+    holders = _holders(memory.store)
     while True:
-        ids = {id for id, _ in found}
-        held = []
+        held: dict[str, Held] = {}
         for name, holder in holders.items():
             with blamed(_REFUSED.format(name)):
-                held.append(replace(holder.find(ids, wanted, matching), holder=name))
-        go_too = {id for one in held for id in one.events} - ids
-        with_them = _events(store, ids | go_too, "") if go_too else found
-        if len(with_them) == len(found):
-            return found, tuple(held)
-        found = with_them  # what goes with one holder's may be kept by another, too
+                found = holder.find(set(remembered.events), sought.wanted, sought.matching)
+                held[name] = replace(found, holder=name)
+        widened = []
+        for name, one in held.items():
+            others = (*before, remembered, *(other for other in held.values() if other is not one))
+            with blamed(_REFUSED.format(name)):
+                widened.append(_widened(holders[name], one, others))
+        with_them = memory.find_with(remembered, widened)
+        if with_them.events == remembered.events:
+            return remembered, tuple(widened)
+        remembered = with_them  # what goes with one holder's may be kept by another, too
+
+
+def _widened(holder: Holder, found: Held, others: Sequence[Held]) -> Held:
+    """What a holder found, with what goes with what the others found where it depends on them."""
+    return replace(holder.find_with(found, others), holder=found.holder) if isinstance(holder, Dependent) else found
 
 
 def _holders(store: Store) -> Mapping[str, Holder]:
@@ -260,87 +275,7 @@ def _holders(store: Store) -> Mapping[str, Holder]:
     return holders.by_name
 
 
-def _held(store: Store, id: str) -> list[Entry]:
-    """The demonstration as it counts and as it is set aside."""
-    found = []
-    for table in ("demonstration", "set_aside"):
-        found += [entry_of(row) for row in store.query(f"SELECT * FROM {table} WHERE id=?", (id,))]  # noqa: S608 - one of two names
-    return found
-
-
 _IS_FACT = re.compile(r"fact:\d{1,18}")
-_FINISHED = (
-    "SELECT number, id, request, said, plan_json, answer_json, refusal_json FROM episode WHERE status='finished'"
-)
-"""One that was cut off is still to be carried on, and is not touched."""
-
-
-def _episodes(store: Store, ids: set[str], matching: str) -> list[tuple[str, str]]:
-    found = {}
-    for row in store.query(_FINISHED):
-        texts = [_said(row[name]) for name in ("request", "said", "plan_json", "answer_json", "refusal_json")]
-        if row["id"] in ids or (matching and (_has(texts, matching) or _steps_hold(store, row["number"], matching))):
-            found[row["id"]] = texts[0] or texts[1]
-    return sorted(found.items())
-
-
-def _places(number: int) -> tuple[int, int]:
-    """The places of the first and the last step that an episode may have."""
-    return number * N_MAX_STEPS, (number + 1) * N_MAX_STEPS - 1
-
-
-def _steps_hold(store: Store, number: int, text: str) -> bool:
-    steps = store.query(
-        "SELECT arguments_json, value_json, error FROM step WHERE place BETWEEN ? AND ?", _places(number)
-    )
-    return any(_has([_said(part) for part in row], text) for row in steps)
-
-
-_LEAST_QUOTED = 12
-"""Characters from which on the same words are a quotation."""
-
-
-def _quoting(store: Store, held: Iterable[Held]) -> set[str]:
-    """The requests that were answered with the words of what goes: a mail does not stay where it was quoted."""
-    gone = [" ".join(text.split()) for one in held for text in one.texts]
-    quoting = set()
-    for row in store.query(_FINISHED) if gone else ():
-        steps = store.query("SELECT value_json FROM step WHERE place BETWEEN ? AND ?", _places(row["number"]))
-        said = (text for step in steps for text in texts_in(json.loads(step[0] or "null")))
-        told = {one for text in said if len(one := " ".join(text.rstrip("…").split())) >= _LEAST_QUOTED}
-        if any(text in one or (len(one) >= _LEAST_QUOTED and one in text) for text in told for one in gone):
-            quoting.add(row["id"])
-    return quoting
-
-
-def _events(store: Store, ids: set[str], matching: str) -> list[tuple[str, str]]:
-    rows = store.query("SELECT id, text, kind FROM event ORDER BY number")
-    return [
-        (row["id"], row["text"])
-        for row in rows
-        if row["id"] in ids or (matching and row["kind"] != SUMMARY and _has([row["text"]], matching))
-    ]
-
-
-def _agreements(store: Store, episodes: set[str], requests: set[str], matching: str) -> list[int]:
-    found = []
-    for row in store.query("SELECT number, episode, request, plan_json, teacher_json FROM agreement"):
-        texts = [_said(row[name]) for name in ("request", "plan_json", "teacher_json")]
-        if row["episode"] in episodes or row["request"] in requests or (matching and _has(texts, matching)):
-            found.append(int(row["number"]))
-    return found
-
-
-def _said(value: Any) -> str:
-    """A column's text as a person reads it: JSON's escapes undone."""
-    if isinstance(value, bytes):
-        return value.decode(errors="surrogatepass")
-    text = value or ""
-    return text.encode().decode("unicode_escape", errors="replace") if "\\u" in text and text.isascii() else text
-
-
-def _has(texts: Iterable[str], wanted: str) -> bool:
-    return any(wanted.casefold() in text.casefold() for text in texts)
 
 
 # ── Forgetting ────────────────────────────────────────────────────────────────────────────────────────────
@@ -355,34 +290,44 @@ def forget(state: State, found: Found, progress: Progress = silent) -> Receipt:
         StoreError: Nothing was forgotten, unless the message says that the erasing is to be finished: then the next
             opening does it.
     """
-    holders = _holders(state.store)  # first: while one cannot be opened, nothing may go
-    texts = _needles(found)
-    gone = frozenset(entry.id for entry in found.demonstrations)
-    before = _hashes(state, is_taught=bool(gone))
-    made = _without(state, gone, progress)
-    n_language = _language_adapters_without(state.folder, gone)
-    ledger = Ledger(state.store)
-    sent = _sent(ledger, found, texts)
-    failed = _swept(state.folder, holders, found)
-    with state.store.transaction() as cursor:
-        failed |= _taken_out(cursor, holders, [held for held in found.held if held.holder not in failed])
-        receipt = _removed(state, cursor, found, made, before, n_language)
-        receipt = replace(
-            receipt,
-            failed=tuple(failed.values()),
-            held=tuple(str(c) for held in found.held if held.holder not in failed for c in held.counts if c.n),
-        )
-        n_erased = ledger.erase(cursor, sent, "forgotten by the owner")
+    plug_ins = _holders(state.store)  # first: while one cannot be opened, nothing may go
+    store, taught, ledger = state.store, TaughtHolder(state.store), LedgerHolder(state.store)
+    before = _hashes(state, is_taught=not found.taught.is_empty)
+    made = _without(state, frozenset(entry.id for entry in found.demonstrations), progress)
+    resting = taught.resting_on(found.taught)
+    left = ledger.find_with(found.left, (found.record, _words(found.texts))) if found.with_record else found.left
+    own = (
+        (taught, found.taught),
+        (AgreementHolder(store), found.compared),
+        (RecordHolder(store), found.record),
+        (MemoryHolder(store), found.memories),
+        (QuestionHolder(store), found.waiting),
+        (ledger, left),
+    )
+    for holder, held in own:
+        holder.sweep(state.folder, held)
+    failed = _swept(state.folder, plug_ins, found)
+    with store.transaction() as cursor:
+        failed |= _taken_out(cursor, plug_ins, [held for held in found.held if held.holder not in failed])
+        for holder, held in own:
+            holder.remove(cursor, held)
+        current = state.lineage.current()
+        if made is not None and current is not None:
+            describe_anew(cursor, current.number, made, len(state.lineage.members(current.number)))
         cursor.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('erase', '1')")
-    if n_erased:
+    if not left.is_empty:
         ledger.seal()
-        receipt = replace(receipt, n_erased=n_erased)
     state.sweep()
     if found.episodes and (state.folder / "owner").is_dir():
-        Folder(state.folder / "owner", state.store).prune(_NEVER)  # large before-images that nothing refers to any more
+        Folder(state.folder / "owner", store).prune(_NEVER)  # large before-images that nothing refers to any more
     state.erase()
-    searched, left = _search(state.store, state.folder, texts, _said_by_nothing_held(state.store, state.folder, texts))
-    receipt = _completed(state, receipt, searched, left, texts)
+    receipt = replace(
+        _receipt(found, before, resting, is_described=made is not None),
+        n_erased=_n(left),
+        failed=tuple(failed.values()),
+        held=tuple(str(c) for held in found.held if held.holder not in failed for c in held.counts if c.n),
+    )
+    receipt = _completed(state, receipt, found.texts)
     path = state.folder / "receipts" / f"forgotten-{receipt.at.replace(':', '')}-{secrets.token_hex(2)}.json"
     write_bytes(path, (json.dumps(asdict(receipt), indent=2) + "\n").encode())
     return receipt
@@ -415,14 +360,6 @@ def _taken_out(cursor: sqlite3.Cursor, holders: Mapping[str, Holder], helds: Seq
     return failed
 
 
-def _sent(ledger: Ledger, found: Found, texts: Sequence[bytes]) -> tuple[int, ...]:
-    """The ledger's entries whose bytes hold any of it, or were sent for a request that goes."""
-    if not found.with_record:
-        return ()
-    of_episodes = [entry.number for id, _ in found.episodes for entry in ledger.entries(episode=id)]
-    return (*of_episodes, *found.sent, *ledger.holding(texts))
-
-
 def _hashes(state: State, *, is_taught: bool) -> tuple[str, str, int]:
     held = state.buffer.ids()
     digests = hashlib.sha256("\n".join(sorted(held.values())).encode()).hexdigest()
@@ -437,60 +374,22 @@ def _without(state: State, gone: frozenset[str], progress: Progress) -> Describe
     return state.described_without(gone, progress)
 
 
-def _language_adapters_without(folder: Path, gone: frozenset[str]) -> int:
-    """Remove adapters of a local language model that learnt any of it; before the commit, as they must never stay."""
-    adapters = folder / ADAPTERS
-    if not gone or not adapters.is_dir():
-        return 0
-    from hearth.learning.finetune.adapters import Adapters  # for homes that teach a local model
-
-    return len(Adapters(adapters).forget(gone))
-
-
-def _removed(
-    state: State,
-    cursor: sqlite3.Cursor,
-    found: Found,
-    made: Described | None,
-    before: tuple[str, str, int],
-    n_language: int,
-) -> Receipt:
-    """All of it leaves the database; inside the one transaction."""
-    gone = frozenset(entry.id for entry in found.demonstrations)
-    adapters = _adapters_that_saw(state, gone)
-    versions = _rewrite_versions(cursor, gone)
-    current = state.lineage.current()
-    if made is not None and current is not None:
-        _describe_anew(cursor, current.number, made, len(state.lineage.members(current.number)))
-    for name in adapters:
-        cursor.execute("UPDATE version SET adapter='' WHERE adapter=?", (name,))
-    for id in gone:
-        cursor.execute("DELETE FROM demonstration WHERE id=?", (id,))
-        cursor.execute("DELETE FROM set_aside WHERE id=?", (id,))
-    requests = {entry.demonstration.request for entry in found.demonstrations}
-    episodes = {id for id, _ in found.episodes}
-    numbers = set(_agreements(state.store, episodes, requests, ""))
-    cursor.executemany("DELETE FROM agreement WHERE number=?", [(number,) for number in numbers])
-    for id, _ in found.episodes:
-        _remove_episode(cursor, id)
-    memories.remove(cursor, state.store, [id for id, _ in found.events], found.attached)
-    outbox.forget_questions(cursor, [id for id, _ in found.questions])
-    if found.events or found.attached.lines:  # FTS5 only marks words as deleted until its segments are merged
-        cursor.execute("INSERT INTO event_words (event_words) VALUES ('optimize')")
-    n_skills = _remove_skills(cursor, gone)
-    rebuilt = ["what is known of the current version: its tasks and scores"] if made is not None else []
-    rebuilt += ["the weights of what plans, solved anew", "the episodic memory and its index"] if gone else []
+def _receipt(found: Found, before: tuple[str, str, int], resting: Resting, *, is_described: bool) -> Receipt:
+    """What was done, in numbers; what is known only after the search is not in it yet."""
+    n_taught = len({entry.id for entry in found.demonstrations})
+    rebuilt = ["what is known of the current version: its tasks and scores"] if is_described else []
+    rebuilt += ["the weights of what plans, solved anew", "the episodic memory and its index"] if n_taught else []
     rebuilt += ["the search over memories"] if found.events else []
     rebuilt.append("the database file, written anew")
     return Receipt(
         at=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        n_demonstrations=len(gone),
+        n_demonstrations=n_taught,
         n_events=len(found.events),
         n_episodes=len(found.episodes),
-        n_agreements=len(numbers),
-        versions_rewritten=tuple(versions),
-        adapters_dropped=len(adapters) + n_language,
-        skills_removed=n_skills,
+        n_agreements=found.n_agreements,
+        versions_rewritten=resting.versions,
+        adapters_dropped=len(resting.adapters) + resting.n_language,
+        skills_removed=len(resting.skills),
         weights_before=before[0],
         weights_after="",
         held_before=before[1],
@@ -504,110 +403,7 @@ def _removed(
     )
 
 
-def _adapters_that_saw(state: State, gone: frozenset[str]) -> set[str]:
-    """Trained tiers of versions that held any of it: what they keep of it cannot be taken out."""
-    return {
-        version.adapter
-        for version in state.lineage.versions()
-        if version.adapter and gone & state.lineage.members(version.number).keys()
-    }
-
-
-def _rewrite_versions(cursor: sqlite3.Cursor, gone: frozenset[str]) -> list[int]:
-    """Take `gone` out of every version: its members, samples, tasks, and what was measured with them."""
-    touched: set[int] = set()
-    for id in gone:
-        touched |= {row[0] for row in cursor.execute("SELECT version FROM version_change WHERE id=?", (id,))}
-        cursor.execute("DELETE FROM version_change WHERE id=?", (id,))
-    sequences = {}
-    for table in ("set_aside", "demonstration"):
-        for row in cursor.execute(f"SELECT * FROM {table}").fetchall():  # noqa: S608 - one of two names
-            if row["id"] not in gone:
-                sequences[row["id"]] = tuple(step.tool for step in entry_of(row).demonstration.plan.steps)
-    for row in cursor.execute("SELECT number, samples_json, tasks_json, record_json FROM version").fetchall():
-        samples = json.loads(row["samples_json"])
-        tasks = [Task.from_json(data) for data in json.loads(row["tasks_json"])]
-        if not (gone & samples.keys() or any(gone & set(task.members) for task in tasks) or row["number"] in touched):
-            continue
-        touched.add(row["number"])
-        record, scores = json.loads(row["record_json"]), {id: n for id, n in samples.items() if id not in gone}
-        for measured in ("gate", "frontier", "node_f1"):
-            record.pop(measured, None)
-        if scores:
-            record["node_f1"] = round(sum(scores.values()) / len(scores), 4)
-        record.update(n_judged=len(scores), rewritten=True)
-        kept = without(tasks, gone, sequences, scores)
-        _write_version(cursor, row["number"], scores, kept, record)
-    return sorted(touched)
-
-
-def _write_version(
-    cursor: sqlite3.Cursor,
-    number: int,
-    scores: Mapping[str, float],
-    tasks: Sequence[Task],
-    record: Mapping[str, object],
-) -> None:
-    told = json.dumps([task.to_json() for task in tasks], ensure_ascii=False)
-    cursor.execute(
-        "UPDATE version SET samples_json=?, tasks_json=?, record_json=? WHERE number=?",
-        (json.dumps(scores), told, json.dumps(record), number),
-    )
-
-
-def _describe_anew(cursor: sqlite3.Cursor, number: int, made: Described, n: int) -> None:
-    """The current version, as it would have been described had it never seen what is forgotten."""
-    (row,) = cursor.execute("SELECT record_json FROM version WHERE number=?", (number,)).fetchall()
-    record = {**json.loads(row["record_json"]), **made.record(n), "judged_by": JUDGE, "rewritten": True}
-    _write_version(cursor, number, {id: round(n, 6) for id, n in sorted(made.scores.items())}, made.tasks, record)
-
-
-def _remove_episode(cursor: sqlite3.Cursor, id: str) -> None:
-    """The request, its plan, calls, results and answer; what it changed in files stays, and cannot be undone."""
-    row = cursor.execute("SELECT number FROM episode WHERE id=?", (id,)).fetchone()
-    if row is None:
-        return
-    cursor.execute("DELETE FROM step WHERE place BETWEEN ? AND ?", _places(row["number"]))
-    cursor.execute("DELETE FROM journal WHERE key=? OR key LIKE ? || '-%'", (id, id))
-    cursor.execute("DELETE FROM episode WHERE id=?", (id,))
-    cursor.execute("DELETE FROM event WHERE id=?", (id,))
-    cursor.execute("DELETE FROM looked_at WHERE episode=?", (id,))
-    cursor.execute("DELETE FROM consent WHERE episode=?", (id,))
-    cursor.execute(
-        "DELETE FROM large_value WHERE hash NOT IN (SELECT value_hash FROM step WHERE value_hash IS NOT NULL)"
-    )
-
-
-def _remove_skills(cursor: sqlite3.Cursor, gone: frozenset[str]) -> int:
-    """Skills proposed from any of it, and those accepted whose demonstrations are among it."""
-    n = 0
-    for row in cursor.execute("SELECT number, evidence_json, demonstrations_json FROM skill").fetchall():
-        rests = {*json.loads(row["evidence_json"]).get("rests_on", ()), *json.loads(row["demonstrations_json"])}
-        if rests & gone:
-            cursor.execute("DELETE FROM skill WHERE number=?", (row["number"],))
-            n += 1
-    return n
-
-
 # ── Afterwards ────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _needles(found: Found) -> list[bytes]:
-    """Texts that must be in no file any more, as they would be stored."""
-    texts = [entry.demonstration.request for entry in found.demonstrations]
-    texts += [text for _, text in (*found.events, *found.episodes)]
-    texts += found.attached.said
-    texts += [text for held in found.held for text in held.texts]
-    return _as_sent(text for text in texts if len(text.strip()) >= _FEWEST_CHARACTERS)
-
-
-def _as_sent(texts: Iterable[str]) -> list[bytes]:
-    """Texts as they stand in files and messages: as they are, and as JSON writes them."""
-    needles: dict[bytes, None] = {}
-    for text in texts:
-        needles[text.encode(errors="surrogatepass")] = None
-        needles[json.dumps(text)[1:-1].encode()] = None
-    return list(needles)
 
 
 def _said_by_nothing_held(store: Store, home: Path, needles: Sequence[bytes]) -> list[bytes]:
@@ -682,12 +478,15 @@ def _opened(path: Path, home: Path) -> Iterator[bytes]:
             yield chunk
 
 
-def _completed(
-    state: State, receipt: Receipt, searched: int, left: tuple[str, ...], needles: Sequence[bytes]
-) -> Receipt:
+def _completed(state: State, receipt: Receipt, texts: Sequence[str]) -> Receipt:
+    """The receipt with what is held now, and with where the texts still are."""
+    needles = stored_forms(telling(texts))
+    n_files, left = _search(
+        state.store, state.folder, needles, _said_by_nothing_held(state.store, state.folder, needles)
+    )
     weights, held, n = _hashes(state, is_taught=bool(receipt.n_demonstrations))
-    n_out = len(Ledger(state.store).holding(needles))
+    n_out = _n(LedgerHolder(state.store).find_with(_NOTHING, (_words(texts),)))
     if n_out:
         left = tuple(name for name in left if name != "hearth.db")
     done = replace(receipt, weights_after=weights, held_after=held, n_held=n)
-    return replace(done, searched=searched, found_in=left, disclosures=n_out)
+    return replace(done, searched=n_files, found_in=left, disclosures=n_out)

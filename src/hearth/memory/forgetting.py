@@ -20,6 +20,7 @@ import numpy as np
 from hearth.config import MemoryKept
 from hearth.errors import HearthError
 from hearth.memory.event_memory import EventMemory, NewEvent, keep_vectors
+from hearth.memory.facts import FactStore
 from hearth.memory.search.memory_index import Row, is_vector, packed, unpacked_bytes
 from hearth.memory.search.passage_store import digest_of, salt_of
 from hearth.memory.search.search_words import HAS_NUMBER, HAS_TIME, Stemmer, signs_of, telling_words
@@ -408,8 +409,7 @@ def _around(day: str) -> tuple[float, float]:
 #
 # With an event of memory go its words and vector, the sentences of summaries that were taken from it (the summary is
 # rewritten from those that stay) and the facts that rest on nothing else, with all they replaced. A fact with other
-# evidence stays and loses the link. Demonstrations, weights, recorded requests and the ledger's bytes are removed by
-# `learning.unlearning`, which calls `remove` within its one transaction.
+# evidence stays and loses the link. Other stores have holders in their own rooms; `learning.unlearning` walks over all.
 #
 # The other stores are `protocols.Holder`s: `open_holders` opens them, says which of them cannot be loaded, and names
 # what the database keeps for a companion that is no longer installed. Of the core's own, rings, standing answers and
@@ -440,20 +440,99 @@ class Attached:
     """Texts of the facts and sentences, to be shown before they go."""
 
 
-def events_meant(store: Store, encoder: Encoder | None, wanted: Wanted) -> tuple[set[str], set[tuple[str, int]]]:
-    """Find the ids of the events, and the sentences of summaries, that are meant."""
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What memory keeps of what is to be forgotten."""
+
+    events: tuple[tuple[str, str], ...] = ()
+    """Id and text of each."""
+    attached: Attached = field(default_factory=Attached)
+    """What goes with them, and the facts and sentences that are meant themselves."""
+
+
+@dataclass(slots=True)
+class MemoryHolder:
+    """A `protocols.Dependent` holder of events of memory, with the facts and sentences that go with them."""
+
+    store: Store
+    encoder: Encoder | None = None
+    """Finds events by what a topic means, too."""
+    facts: Sequence[int] = ()
+    """Facts that the owner named: each goes with all it replaced."""
+    name: str = "memories"
+
+    def find(self, events: Collection[str], wanted: Wanted | None, words: str) -> Held:
+        """Find these events, those that are meant, and those that hold the words; facts and sentences likewise."""
+        meant = events_meant(self.store, self.encoder, wanted) if wanted is not None else set()
+        topics = [one for one in (wanted, Wanted(topic=words) if words else None) if one is not None]
+        lines = {line for topic in topics for line in lines_meant(self.store, topic)}
+        facts = {fact.id for number in self.facts for fact in FactStore(self.store).history(number)}
+        if topics:
+            facts |= facts_meant(self.store, wanted, words)
+        return self._held(events_of(self.store, {*events, *meant}, words), lines, facts)
+
+    def find_with(self, found: Held, others: Sequence[Held]) -> Held:
+        """Widen by the events that go with what the others keep."""
+        known = set(found.events)
+        if {id for other in others for id in other.events} <= known:
+            return found
+        attached = remembered_in(found).attached
+        ids = known.union(*(other.events for other in others))
+        return self._held(events_of(self.store, ids), attached.lines, attached.facts)
+
+    def _held(
+        self, events: tuple[tuple[str, str], ...], lines: Iterable[tuple[str, int]], facts: Iterable[int]
+    ) -> Held:
+        with_them = attached(self.store, {id for id, _ in events}, lines, facts)
+        counts = (
+            Count(len(events), "memory", "memories"),
+            Count(len(with_them.facts), "fact", "facts"),
+            Count(len(with_them.lines), "sentence of a summary", "sentences of summaries"),
+        )
+        texts = (*(text for _, text in events), *with_them.said)
+        rows = Remembered(events, with_them) if any(count.n for count in counts) else None
+        return Held(self.name, counts, texts, tuple(id for id, _ in events), rows=rows)
+
+    def remove(self, cursor: sqlite3.Cursor, held: Held) -> None:
+        """Remove the events and all that goes with them."""
+        found = remembered_in(held)
+        remove(cursor, self.store, [id for id, _ in found.events], found.attached)
+
+    def sweep(self, home: Path, held: Held) -> None:
+        """Remove nothing: memory has no files."""
+
+
+def remembered_in(held: Held) -> Remembered:
+    """Return what memory keeps of what was found."""
+    return held.rows if isinstance(held.rows, Remembered) else Remembered()
+
+
+def events_meant(store: Store, encoder: Encoder | None, wanted: Wanted) -> set[str]:
+    """Find the ids of the events that are meant, summaries aside."""
     near = _near(store, encoder, wanted.topic) if wanted.topic else set()
-    meant = {
+    return {
         row["id"]
         for row in store.query("SELECT id, at_unix_s, person, text FROM event WHERE kind <> ?", (SUMMARY,))
         if is_meant(wanted, row["at_unix_s"], row["person"], row["text"], is_near=row["id"] in near)
     }
-    lines = {
+
+
+def lines_meant(store: Store, wanted: Wanted) -> set[tuple[str, int]]:
+    """Find the sentences of summaries that are meant: a summary's id, and their place in it."""
+    return {
         (row["event"], row["place"])
         for row in store.query("SELECT event, place, at, person, text FROM summary_line")
         if is_meant(wanted, parse_moment(row["at"]).timestamp(), row["person"], row["text"])
     }
-    return meant, lines
+
+
+def events_of(store: Store, ids: Collection[str], words: str = "") -> tuple[tuple[str, str], ...]:
+    """Return id and text of the events with these ids, and of those that hold the words; summaries by id alone."""
+    return tuple(
+        (row["id"], row["text"])
+        for row in store.query("SELECT id, text, kind FROM event ORDER BY number")
+        if row["id"] in ids or (words and row["kind"] != SUMMARY and words.casefold() in row["text"].casefold())
+    )
 
 
 def _near(store: Store, encoder: Encoder | None, topic: str) -> set[str]:
@@ -533,6 +612,8 @@ def remove(cursor: sqlite3.Cursor, store: Store, events: Collection[str], with_t
     for event in events:
         cursor.execute("DELETE FROM fact_event WHERE event = ?", (event,))
         cursor.execute("DELETE FROM event WHERE id = ?", (event,))
+    if events or with_them.lines:  # FTS5 only marks words as deleted until its segments are merged
+        cursor.execute("INSERT INTO event_words (event_words) VALUES ('optimize')")
 
 
 def _without(cursor: sqlite3.Cursor, store: Store, event: str, gone: set[int]) -> None:

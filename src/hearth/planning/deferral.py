@@ -15,16 +15,18 @@ import json
 import math
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 
 from hearth.config import Settings
 from hearth.errors import CancelledError, ConfigError, MissingExtraError, PlannerError, StoreError
 from hearth.formats.plans import canonical, encode_argument, plan_to_json
-from hearth.protocols import Planner
+from hearth.protocols import Count, Held, Planner, Wanted
 from hearth.storage.database import Store
+from hearth.storage.trace import as_read, holds
 from hearth.types import OWNERS_WORD, Context, Plan, Refusal, Request, Step, ToolSpec
 
 # ── How sure is sure enough ─────────────────────────────────────────────────────────────────────────────
@@ -223,6 +225,43 @@ class Agreements:
         """Return, by planner, how many plans agreed, and how many were compared."""
         rows = self._store.query("SELECT planner, sum(is_right), count(*) FROM agreement GROUP BY planner")
         return {row[0]: (int(row[1]), int(row[2])) for row in rows}
+
+
+class AgreementHolder:
+    """A `protocols.Dependent` holder of comparisons: they repeat the request, the plan and the teacher's plan."""
+
+    name = "comparisons"
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def find(self, events: Collection[str], wanted: Wanted | None, words: str) -> Held:  # noqa: ARG002 - the seam's
+        """Find the comparisons made for the requests among `events`, and those that hold the words."""
+        found = []
+        for row in self._store.query("SELECT number, episode, request, plan_json, teacher_json FROM agreement"):
+            texts = [as_read(row[name]) for name in ("request", "plan_json", "teacher_json")]
+            if row["episode"] in events or (words and holds(texts, words)):
+                found.append(int(row["number"]))
+        return self._held(found)
+
+    def find_with(self, found: Held, others: Sequence[Held]) -> Held:
+        """Widen by the comparisons whose request is one of what goes elsewhere."""
+        requests = {text for other in others for text in other.texts}
+        rows = self._store.query("SELECT number, request FROM agreement") if requests else ()
+        same = {int(row["number"]) for row in rows if row["request"] in requests}
+        return self._held(sorted(same.union(found.rows if isinstance(found.rows, tuple) else ())))
+
+    def _held(self, numbers: Sequence[int]) -> Held:
+        count = Count(len(numbers), "comparison with a teacher", "comparisons with a teacher")
+        return Held(self.name, (count,), rows=tuple(numbers) or None)
+
+    def remove(self, cursor: sqlite3.Cursor, held: Held) -> None:
+        """Remove the comparisons that were found."""
+        numbers = held.rows if isinstance(held.rows, tuple) else ()
+        cursor.executemany("DELETE FROM agreement WHERE number=?", [(number,) for number in numbers])
+
+    def sweep(self, home: Path, held: Held) -> None:
+        """Remove nothing: they have no files."""
 
 
 def note(cursor: sqlite3.Cursor, made: Comparison) -> None:

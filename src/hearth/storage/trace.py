@@ -17,13 +17,15 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hearth.errors import NotFound, StoreError
-from hearth.formats.plans import plan_from_json, plan_to_json
+from hearth.formats.plans import plan_from_json, plan_to_json, texts_in
+from hearth.protocols import Count, Held, Wanted
 from hearth.storage.database import Store
 from hearth.types import (
     PUBLIC,
@@ -545,3 +547,97 @@ def _answer_to_json(answer: Answer) -> dict[str, Any]:
 def _answer(text: str) -> Answer:
     data = json.loads(text)
     return Answer(data["text"], data["status"], tuple(Evidence(*e) for e in data["evidence"]))
+
+
+# ── Forgetting ────────────────────────────────────────────────────────────────────────────────────────────
+
+_FINISHED = (
+    "SELECT number, id, request, said, plan_json, answer_json, refusal_json FROM episode WHERE status='finished'"
+)
+"""One that was cut off is still to be carried on, and is not touched."""
+_LEAST_QUOTED = 12
+"""Characters from which on the same words are a quotation."""
+
+
+class RecordHolder:
+    """A `protocols.Dependent` holder of recorded requests: plans, calls, results, answers, and what was asked of the
+    owner for them. What they changed in files stays, and cannot be undone."""
+
+    name = "requests"
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def find(self, events: Collection[str], wanted: Wanted | None, words: str) -> Held:  # noqa: ARG002 - the seam's
+        """Find the requests among `events`, and those in whose record the words stand. What is wanted of a person, a
+        period or a topic is memory's to say: the event of a request has its id."""
+        found = {}
+        for row in self._store.query(_FINISHED):
+            texts = [as_read(row[name]) for name in ("request", "said", "plan_json", "answer_json", "refusal_json")]
+            if row["id"] in events or (words and (holds(texts, words) or self._steps_hold(row["number"], words))):
+                found[row["id"]] = texts[0] or texts[1]
+        ids = tuple(sorted(found))
+        count = Count(len(ids), "recorded request", "recorded requests")
+        return Held(self.name, (count,), tuple(found[id] for id in ids), ids, rows=ids or None)
+
+    def find_with(self, found: Held, others: Sequence[Held]) -> Held:
+        """Widen by the requests that were answered with the words of what goes: a mail does not stay where it was
+        quoted."""
+        gone = [" ".join(text.split()) for other in others for text in other.texts]
+        quoting = (
+            {row["id"] for row in self._store.query(_FINISHED) if self._quotes(row["number"], gone)} if gone else ()
+        )
+        return self.find({*found.events, *quoting}, None, "") if quoting else found
+
+    def _steps(self, number: int, columns: str) -> list[sqlite3.Row]:
+        return self._store.query(f"SELECT {columns} FROM step WHERE place BETWEEN ? AND ?", _places(number))  # noqa: S608 - names of this class
+
+    def _steps_hold(self, number: int, words: str) -> bool:
+        steps = self._steps(number, "arguments_json, value_json, error")
+        return any(holds([as_read(part) for part in row], words) for row in steps)
+
+    def _quotes(self, number: int, gone: Sequence[str]) -> bool:
+        steps = self._steps(number, "value_json")
+        said = (text for step in steps for text in texts_in(json.loads(step[0] or "null")))
+        told = {one for text in said if len(one := " ".join(text.rstrip("…").split())) >= _LEAST_QUOTED}
+        return any(text in one or (len(one) >= _LEAST_QUOTED and one in text) for text in told for one in gone)
+
+    def remove(self, cursor: sqlite3.Cursor, held: Held) -> None:
+        """Remove each with its steps, its journal and the standing answers given in it."""
+        for id in held.rows if isinstance(held.rows, tuple) else ():
+            _remove_episode(cursor, id)
+
+    def sweep(self, home: Path, held: Held) -> None:
+        """Remove nothing: large before-images go once nothing refers to them any more."""
+
+
+def as_read(stored: str | bytes | None) -> str:
+    """Return a column's text as a person reads it: JSON's escapes undone."""
+    if isinstance(stored, bytes):
+        return stored.decode(errors="surrogatepass")
+    text = stored or ""
+    return text.encode().decode("unicode_escape", errors="replace") if "\\u" in text and text.isascii() else text
+
+
+def holds(texts: Iterable[str], words: str) -> bool:
+    """Return whether the words stand in one of the texts, whatever their case."""
+    return any(words.casefold() in text.casefold() for text in texts)
+
+
+def _places(number: int) -> tuple[int, int]:
+    """The places of the first and the last step that an episode may have."""
+    return number * N_MAX_STEPS, (number + 1) * N_MAX_STEPS - 1
+
+
+def _remove_episode(cursor: sqlite3.Cursor, id: str) -> None:
+    row = cursor.execute("SELECT number FROM episode WHERE id=?", (id,)).fetchone()
+    if row is None:
+        return
+    cursor.execute("DELETE FROM step WHERE place BETWEEN ? AND ?", _places(row["number"]))
+    cursor.execute("DELETE FROM journal WHERE key=? OR key LIKE ? || '-%'", (id, id))
+    cursor.execute("DELETE FROM episode WHERE id=?", (id,))
+    cursor.execute("DELETE FROM looked_at WHERE episode=?", (id,))
+    cursor.execute("DELETE FROM consent WHERE episode=?", (id,))
+    cursor.execute(
+        "DELETE FROM large_value WHERE hash NOT IN (SELECT value_hash FROM step WHERE value_hash IS NOT NULL)"
+    )

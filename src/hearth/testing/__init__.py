@@ -24,6 +24,7 @@ from hearth.testing.doubles import (
     HashEncoder,
     InMemoryMemory,
     InMemoryWorkspace,
+    ScriptedDependent,
     ScriptedExpert,
     ScriptedFootage,
     ScriptedHolder,
@@ -36,7 +37,7 @@ from hearth.testing.doubles import (
 
 __all__ = [
     "FIXED_NOW", "ClosedEgress", "FixedApprover", "HashEncoder", "InMemoryMemory", "InMemoryWorkspace",
-    "ScriptedExpert", "ScriptedFootage", "ScriptedHolder", "ScriptedPlanner", "ScriptedSensor", "ScriptedSound",
-    "ScriptedTeacher", "check_expert", "check_footage", "check_holder", "check_planner", "check_sensor",
-    "check_teacher", "check_tool", "check_workspace", "make_call",
+    "ScriptedDependent", "ScriptedExpert", "ScriptedFootage", "ScriptedHolder", "ScriptedPlanner", "ScriptedSensor",
+    "ScriptedSound", "ScriptedTeacher", "check_expert", "check_footage", "check_holder", "check_planner",
+    "check_sensor", "check_teacher", "check_tool", "check_workspace", "make_call",
 ]  # fmt: skip

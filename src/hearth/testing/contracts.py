@@ -9,7 +9,7 @@ import json
 import keyword
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -18,6 +18,7 @@ from hearth.formats.tool_signature import from_plain, to_plain
 from hearth.protocols import (
     SETTABLE,
     CallContext,
+    Dependent,
     Expert,
     Footage,
     Found,
@@ -638,20 +639,32 @@ def _check_orders(sensor: Sensor, known: Thing) -> None:
 
 
 _OF_THE_CORE = ("demonstration", "episode", "step", "event", "summary_line", "fact", "meta")
-"""Tables that forgetting clears itself: no holder's."""
+"""Tables of the core: no plug-in's."""
 
 
-def check_holder(open_holder: Callable[[Store], Holder], store: Store, wanted: Wanted, stays: Wanted) -> Held:
+def check_holder(
+    open_holder: Callable[[Store], Holder],
+    store: Store,
+    wanted: Wanted | str,
+    stays: Wanted | str,
+    owns: Collection[str] = (),
+) -> Held:
     """Check a holder against `protocols.Holder`; what is `wanted` is gone from the store afterwards.
 
     Args:
         open_holder: What the entry point names.
         store: Holds something that is `wanted`, and something that is not.
+        wanted: As an owner says it, or words.
         stays: Means only what is not `wanted`.
+        owns: Tables of the core that are this holder's.
     Returns:
         What was found, for further checks.
     """
     home = store.path.parent
+
+    def find(holder: Holder, sought: Wanted | str) -> Held:
+        return holder.find((), None, sought) if isinstance(sought, str) else holder.find((), sought, "")
+
     holder = open_holder(store)
     assert holder.name, "a holder has a name, for the question and the receipt"
     before = _rows(store)
@@ -661,19 +674,23 @@ def check_holder(open_holder: Callable[[Store], Holder], store: Store, wanted: W
     _remove(holder, store, home, nothing)
     assert _rows(store) == before, f"{holder.name!r} removes something for an empty find"
 
-    found, kept = holder.find((), wanted, ""), holder.find((), stays, "")
+    found, kept = find(holder, wanted), find(holder, stays)
     assert not found.is_empty, f"{holder.name!r} finds nothing of {wanted}"
     assert not kept.is_empty, f"{holder.name!r} finds nothing of {stays}, so that nobody sees whether it stays"
     assert found.holder == holder.name, f"what {holder.name!r} finds says that {found.holder!r} keeps it"
-    assert holder.find((), wanted, "") == found, "the same question has the same answer"
+    assert find(holder, wanted) == found, "the same question has the same answer"
+    if isinstance(holder, Dependent):
+        for one in (nothing, found):
+            widened = holder.find_with(one, (Held("another"),))
+            assert widened == one, f"{holder.name!r} finds {_said(widened)} with another holder that found nothing"
     assert _rows(store) == before, "find() changes the database"
     _remove(holder, store, home, found)
     after = _rows(store)
-    for table in _OF_THE_CORE:
+    for table in sorted(set(_OF_THE_CORE) - set(owns)):
         assert after[table] == before[table], f"remove() changes {table!r}, which is not the holder's"
-    left = open_holder(store).find((), wanted, "")
+    left = find(open_holder(store), wanted)
     assert left.is_empty, f"{_said(left)} of {wanted} are left after remove()"
-    assert holder.find((), stays, "") == kept, f"with {wanted} goes something of {stays}"
+    assert find(holder, stays) == kept, f"with {wanted} goes something of {stays}"
     _remove(holder, store, home, found)
     assert _rows(store) == after, "removing twice removes more than once"
 

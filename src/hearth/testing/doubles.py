@@ -488,6 +488,15 @@ class ScriptedHolder:
         self.swept.append(held)
 
 
+class ScriptedDependent(ScriptedHolder):
+    """A `protocols.Dependent` holder, too: a text goes with any text of another holder that it repeats."""
+
+    def find_with(self, found: Held, others: Sequence[Held]) -> Held:
+        said = [text.casefold() for other in others for text in other.texts]
+        repeating = [id for id, text in self.texts.items() if any(one in text.casefold() for one in said)]
+        return self.find({*found.events, *repeating}, None, "")
+
+
 class HashEncoder:
     """A bag-of-words encoder; satisfies `protocols.Encoder`. Each word has a fixed direction drawn from its hash, and a
     text is their sum: texts that share words are near, order and meaning are lost."""

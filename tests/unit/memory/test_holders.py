@@ -20,7 +20,7 @@ from hearth.memory.forgetting import open_holders
 from hearth.protocols import Held, Wanted
 from hearth.registry import INSTALL_COMMANDS, Part, Parts
 from hearth.storage.database import Store
-from hearth.testing import FIXED_NOW, ScriptedHolder, check_holder
+from hearth.testing import FIXED_NOW, ScriptedDependent, ScriptedHolder, check_holder
 from hearth.types import OWNER
 from tests.small_world import opened
 
@@ -213,8 +213,56 @@ def test_what_goes_with_one_holders_find_goes_from_the_others_too(state: State, 
     assert [row["id"] for row in state.store.query("SELECT id FROM event")] == ["e3"]
 
 
-def test_the_double_keeps_the_contract(state: State) -> None:
-    holder = ScriptedHolder({"e1": "Anna was here", "e2": "Ben was here"})
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_plug_in_whose_rows_repeat_what_others_keep_is_asked_once_more(
+    state: State, offer: Offer, is_first: bool
+) -> None:
+    one = ScriptedHolder({"e9": "a parcel of the harbour"}, "one")
+    other = ScriptedDependent({"e2": "quoted: A parcel of the harbour", "e3": "quoted: rain"}, "other")
+    offer(*((other, one) if is_first else (one, other)))
+    receipt = forget(state, find(state.store, Sought(matching="the harbour")))
+    assert (one.texts, other.texts) == ({}, {"e3": "quoted: rain"})
+    assert [row["id"] for row in state.store.query("SELECT id FROM event")] == ["e3"]
+    assert receipt.held == ("1 scripted text", "1 scripted text")
+
+
+def test_what_memory_forgets_is_told_to_a_holder_that_repeats_it(state: State, offer: Offer) -> None:
+    other = ScriptedDependent({"x": "heard that rain", "y": "heard that a parcel came"}, "other")
+    offer(other)
+    forget(state, find(state.store, Sought(events=["e2"])))
+    assert other.texts == {"x": "heard that rain"}
+
+
+class Confused(ScriptedDependent):
+    """Cannot say what goes with what the others keep."""
+
+    def find_with(self, found: Held, others: object) -> Held:
+        raise ZeroDivisionError("x")
+
+
+def test_one_that_cannot_be_asked_once_more_is_named_and_nothing_is_forgotten(state: State, offer: Offer) -> None:
+    offer(Confused({"e1": "harbour"}, "confused"))
+    with pytest.raises(RegistryError, match="nothing was forgotten, as the plug-in 'confused' failed"):
+        find(state.store, Sought(matching="harbour"))
+    assert len(state.store.query("SELECT 1 FROM event")) == 3
+
+
+class Greedy(ScriptedDependent):
+    """Takes everything along, whatever the others found."""
+
+    def find_with(self, found: Held, others: object) -> Held:
+        return self.find(self.texts, None, "")
+
+
+def test_the_contract_finds_a_holder_that_takes_along_what_depends_on_nothing(state: State) -> None:
+    holder = Greedy({"e1": "Anna was here", "e2": "Ben was here"})
+    with pytest.raises(AssertionError, match="finds 2 scripted texts with another holder that found nothing"):
+        check_holder(lambda store: holder, state.store, Wanted(person="Anna"), Wanted(person="Ben"))
+
+
+@pytest.mark.parametrize("double", [ScriptedHolder, ScriptedDependent])
+def test_the_double_keeps_the_contract(state: State, double: type[ScriptedHolder]) -> None:
+    holder = double({"e1": "Anna was here", "e2": "Ben was here"})
     found = check_holder(lambda store: holder, state.store, Wanted(person="Anna"), Wanted(person="Ben"))
     assert (found.texts, found.events) == (("Anna was here",), ("e1",))
     assert holder.texts == {"e2": "Ben was here"}

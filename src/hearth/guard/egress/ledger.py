@@ -27,12 +27,13 @@ import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from hearth.errors import NotFound, StoreError, StoreFullError
+from hearth.protocols import Count, Held, Wanted
 from hearth.storage.database import Store
 
 # ── The chain ──────────────────────────────────────────────────────────────────────────────────────────
@@ -58,6 +59,10 @@ COLUMNS = (
 """Columns that an entry's hash covers, in this order."""
 _TEXTS = ("kind", "at", "day", "host", "address", "tls", "reason", "rule", "episode", "content_hash")
 _CONTENT = ("salt", "payload", "stands_for_json")
+_HAS_CONTENT = (
+    "SELECT 1 FROM disclosure WHERE number=? AND salt IS NOT NULL AND kind NOT IN ('erased', 'scar')"
+    " AND (payload <> x'' OR stands_for_json <> '{}')"
+)
 STORED = (*COLUMNS, "hash", *_CONTENT)
 SLOT_BYTES = 128
 _MAX_BEHIND = 4
@@ -461,16 +466,7 @@ class Ledger:
         Returns:
             The number of entries that had content which is now gone.
         """
-        wanted = sorted(set(numbers))
-        held = [
-            number
-            for number in wanted
-            if cursor.execute(
-                "SELECT 1 FROM disclosure WHERE number=? AND salt IS NOT NULL AND kind NOT IN ('erased', 'scar')"
-                " AND (payload <> x'' OR stands_for_json <> '{}')",
-                (number,),
-            ).fetchone()
-        ]
+        held = [number for number in sorted(set(numbers)) if cursor.execute(_HAS_CONTENT, (number,)).fetchone()]
         if held:
             self.add(cursor, Draft("erased", "", why, json.dumps(held).encode()))
             cursor.executemany(
@@ -478,6 +474,10 @@ class Ledger:
                 [(number,) for number in held],
             )
         return len(held)
+
+    def with_content(self, numbers: Iterable[int]) -> tuple[int, ...]:
+        """Return those of the entries, in order, that have content which could be erased."""
+        return tuple(number for number in sorted(set(numbers)) if self._store.query(_HAS_CONTENT, (number,)))
 
     def seal(self) -> None:
         """Rewrite the head file after a transaction that contained `erase`."""
@@ -791,3 +791,61 @@ def _erased_numbers(store: Store) -> set[int]:
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
+
+
+# ── Forgetting ─────────────────────────────────────────────────────────────────────────────────────────
+
+FEWEST_CHARACTERS = 8
+"""Texts shorter than this are not searched for in bytes: they would be found by chance."""
+
+
+class LedgerHolder:
+    """A `protocols.Dependent` holder of the bytes that left; that they left, when and to whom stays."""
+
+    name = "ledger"
+
+    def __init__(self, store: Store) -> None:
+        self._ledger = Ledger(store)
+
+    def find(self, events: Collection[str], wanted: Wanted | None, words: str) -> Held:  # noqa: ARG002 - the seam's
+        """Find the entries whose bytes were sent for the requests among `events`, or hold the words."""
+        of_requests = [entry.number for id in events for entry in self._ledger.entries(episode=id)]
+        return self._held(
+            [*of_requests, *(self._ledger.holding(stored_forms([words]), any_case=True) if words else ())]
+        )
+
+    def find_with(self, found: Held, others: Sequence[Held]) -> Held:
+        """Widen by the bytes that were sent for requests that go, or that hold a text of the others."""
+        of_requests = [n.number for other in others for id in other.events for n in self._ledger.entries(episode=id)]
+        with_texts = self._ledger.holding(stored_forms(telling(text for other in others for text in other.texts)))
+        numbers = found.rows if isinstance(found.rows, tuple) else ()
+        return self._held([*numbers, *of_requests, *with_texts])
+
+    def _held(self, numbers: Iterable[int]) -> Held:
+        rows = self._ledger.with_content(numbers)
+        return Held(self.name, (Count(len(rows), "message that left", "messages that left"),), rows=rows or None)
+
+    def remove(self, cursor: sqlite3.Cursor, held: Held) -> None:
+        """Erase the bytes that were found; the caller calls `seal` after its transaction."""
+        self._ledger.erase(cursor, held.rows if isinstance(held.rows, tuple) else (), "forgotten by the owner")
+
+    def sweep(self, home: Path, held: Held) -> None:
+        """Remove nothing: the file beside the database holds the head alone."""
+
+    def seal(self) -> None:
+        """Rewrite the head file after a transaction with `remove`."""
+        self._ledger.seal()
+
+
+def stored_forms(texts: Iterable[str]) -> list[bytes]:
+    """Return texts as they stand in files and messages: as they are, and as JSON writes them."""
+    forms: dict[bytes, None] = {}
+    for text in texts:
+        forms[text.encode(errors="surrogatepass")] = None
+        forms[json.dumps(text)[1:-1].encode()] = None
+    return list(forms)
+
+
+def telling(texts: Iterable[str]) -> list[str]:
+    """Return those of the texts that are long enough to be looked for in bytes."""
+    return [text for text in texts if len(text.strip()) >= FEWEST_CHARACTERS]

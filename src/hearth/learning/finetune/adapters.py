@@ -945,13 +945,19 @@ class Adapters:
             self._write(past[:-1])
         return self.current()
 
+    def that_learnt(self, ids: Iterable[str]) -> tuple[int, ...]:
+        """Return the versions that learnt one of `ids`, or went on from such a one."""
+        wanted = frozenset(ids)
+        found: list[int] = []
+        for version in self.versions():
+            if wanted & version.record.seen or version.record.parent in map(str, found):
+                found.append(version.number)
+        return tuple(found)
+
     def forget(self, ids: Iterable[str]) -> tuple[int, ...]:
         """Remove each version that learnt one of `ids`, or went on from such a one; return which."""
         wanted = frozenset(ids)
-        gone: list[int] = []
-        for version in self.versions():
-            if wanted & version.record.seen or version.record.parent in map(str, gone):
-                gone.append(version.number)
+        gone = self.that_learnt(wanted)
         self._write([n for n in self._past() if n not in gone])  # first: the version that plans must not miss its files
         for number in gone:
             shutil.rmtree(self._of(number))
@@ -959,7 +965,7 @@ class Adapters:
             if wanted & set(version.record.held):
                 held = tuple(id for id in version.record.held if id not in wanted)
                 write_record(version.folder, replace(version.record, held=held))
-        return tuple(gone)
+        return gone
 
     # ── Files ─────────────────────────────────────────────────────────────────────────────────────────────
 
