@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from hearth.config import cache_folder
 from hearth.memory.answers.home_answers import HomeAnswers
 from hearth.memory.inquiry.answer_reading import AnswerReader, least_chance
-from hearth.memory.inquiry.table_answers import CHOICE_SIGNS, table_candidates
+from hearth.memory.inquiry.table_answers import CHOICE_SIGNS, LEAST_TOLD, READ_SHARE, table_candidates
 from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.protocols import CallContext, HomeAnswer
 from hearth.storage.database import Store
@@ -154,8 +154,9 @@ def _outcome(one: Choice, weights: Array) -> tuple[bool, bool, bool]:
     """Return whether what is told is right, is wrong though sure, is a refusal."""
     chances = 1.0 / (1.0 + np.exp(-one.signs @ weights))
     k = int(chances.argmax()) if len(chances) else -1
-    if k >= 0 and chances[k] > max(one.read_chance, least_chance()):
-        return bool(one.right[k]), bool(not one.right[k] and chances[k] >= LEAST_SURE), False
+    if k >= 0 and chances[k] > max(one.read_chance * READ_SHARE, LEAST_TOLD):
+        is_sure = chances[k] >= LEAST_SURE and one.signs[k, CHOICE_SIGNS.index("titled")] > 0
+        return bool(one.right[k]), bool(not one.right[k] and is_sure), False
     if one.read_chance < least_chance():
         return one.is_refusal_right, False, True
     return one.is_read_right, not one.is_read_right and one.read_chance >= LEAST_SURE, False

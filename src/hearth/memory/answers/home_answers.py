@@ -849,7 +849,7 @@ class HomeAnswers:
         if self._encoder is None or not readings or SAID_ABOUT.match(question):
             return None
         told = table_answer(question, readings, self.passages, self._encoder)
-        if told is None or told.chance <= max(readings[0].chance, least_chance()):
+        if told is None:
             return None
         record = told.witnesses[0].record if told.witnesses else ""
         if not any(one.is_strangers for one in readings if one.candidate.passage.record == record):

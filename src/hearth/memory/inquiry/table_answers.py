@@ -41,6 +41,10 @@ _RECKONED = frozenset({"sum", "mean", "count", "difference", "row sum", "columns
 _EXTREMES = frozenset({"max", "min", "argmax", "argmin", "mode", "first", "last"})
 _LISTS = frozenset({"list", "ranked", "ranked up"})
 _SIGN = re.compile(r"[€£$¥₹]")
+READ_SHARE = 0.8
+"""Of the chance of what is read beside a table: it is too sure of itself there (`training.table_choice_train`)."""
+LEAST_TOLD = 0.2
+"""The least probability at which a table's answer is told."""
 CHOICE_SIGNS = (
     *("bias", "chance", "silence", "spoken", "spoken of most", "about", "without heads", "titled", "rank", "first"),
     *("reckoned", "list", "yes or no", "extreme", "read", "read here", "agrees"),
@@ -83,9 +87,10 @@ class TableCandidate:
         return 1.0 / (1.0 + math.exp(-score))
 
     def answer(self, chance: float) -> HomeAnswer:
-        """Tell it with the rows it came from; with doubt, where a row says no number."""
+        """Tell it with the rows it came from; with doubt where a row says no number, or another table may be meant."""
         program, grid = self.of_table.told.program, self.of_table.grid
-        chance = min(chance, DOUBTED) if is_partly(program, grid) else chance
+        if is_partly(program, grid) or not self.signs[CHOICE_SIGNS.index("titled")]:
+            chance = min(chance, DOUBTED)
         value, kind = _told(program, grid)
         is_reckoned = program.operation in _RECKONED
         rows = program.chosen.rows if is_reckoned or program.operation in ("list", "yesno") else _rows_of(program, grid)
@@ -115,15 +120,15 @@ def _likeliest_in(question: str, text: str, title: str, encoder: Encoder, *, has
 def table_answer(
     question: str, readings: Sequence[Reading], passages: PassageStore, encoder: Encoder
 ) -> HomeAnswer | None:
-    """Return the likeliest answer of the tables among passages; None where none tells.
+    """Return the likeliest answer of the tables among passages; None where what is read is likelier, or none tells.
 
     Args:
         readings: What was read for the question, the likeliest first.
     """
     found = table_candidates(question, readings, passages, encoder)
-    if not found:
+    likely = max(found, key=lambda one: one.chance, default=None)
+    if likely is None or likely.chance <= max(readings[0].chance * READ_SHARE, LEAST_TOLD):
         return None
-    likely = max(found, key=lambda one: one.chance)
     return likely.answer(likely.chance)
 
 
