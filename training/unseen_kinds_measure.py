@@ -11,7 +11,8 @@ a threshold: `at_share` sets it, fold by fold, as high as .88 of the served ones
 Kinds with a request that a tool serves are never left out, and not measured. The classifier that is added to the heads
 in homes (`models.intent_classifier`) is left out, since it was learnt from all kinds: what is measured is the heads
 alone, and not what a plan makes of them. Intervals (95 %) are over requests, not over kinds.
-Writes packages/hearth-bench/results/unseen_kinds.json (quarter of an hour); `--keep FILE` keeps the scores.
+Writes packages/hearth-bench/results/unseen_kinds.json (twenty minutes). `--keep FILE` keeps the heads' scores, and what
+is written from them says that nothing was fitted in its time.
 """
 
 from __future__ import annotations
@@ -138,7 +139,8 @@ def main() -> int:
     held = held_out_requests()
     kinds = unserved_kinds(read_real_requests(data_folder()))
     folds = folds_of(kinds)
-    if chosen.keep is not None and chosen.keep.exists():
+    is_kept = chosen.keep is not None and chosen.keep.exists()
+    if is_kept:
         kept = np.load(chosen.keep)
         outputs, scores = tuple(str(name) for name in kept["outputs"]), kept["scores"]
     else:
@@ -150,7 +152,7 @@ def main() -> int:
         judged_of([held[k] for k in told], fold_scores[told], outputs, kinds, left_out)
         for fold_scores, left_out in zip(scores, folds)
     ]
-    found = summary(judged)
+    found = {**summary(judged), "fitted_in_this_run": not is_kept}
     if chosen.part != 0:
         print(found)
         return 0
