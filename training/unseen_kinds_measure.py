@@ -6,7 +6,8 @@ real one is of such a kind. The heads are fitted anew to the rest, as `tool_head
 requests that no fit saw: tenth 0, which nothing learns from; ways are chosen on tenth 1 (`--part 1`). `never_shown` is
 the share of the left-out kinds' requests that is refused, `shown` that of the other unserved kinds, `tools` the share
 of the served ones that go to a right tool. A request is refused where its best tool is not ahead of nothing and talk by
-a threshold: `at_share` sets it, fold by fold, as high as .88 of the served ones allow; `as_shipped` is nothing ahead.
+a threshold: `at_0.88` sets it, fold by fold, as high as .88 of the served ones allow; `as_shipped` refuses where nothing
+or talk is likeliest.
 
 Kinds with a request that a tool serves are never left out, and not measured. The classifier that is added to the heads
 in homes (`models.intent_classifier`) is left out, since it was learnt from all kinds: what is measured is the heads
@@ -49,7 +50,8 @@ from training.tool_heads_train import (
 
 SEED = 0
 N_FOLDS = 5
-SHARE_OF_TOOLS = 0.88
+SHARES_OF_TOOLS = (0.88, 0.9, 0.92)
+"""Shares of the served requests that are to go to a right tool; the first is the one asked for."""
 PARTS = (0, 1)
 """Tenths that no fit sees: what is told is measured on the first, ways are chosen on the second."""
 _LEAST_TOLD = 10
@@ -286,13 +288,16 @@ def counted(folds: Sequence[Sequence[Judged]], thresholds: Sequence[float]) -> d
 
 
 def summary(folds: Sequence[Sequence[Judged]]) -> dict[str, object]:
-    """Return the counts at each threshold, and the refused share of each kind that has enough requests."""
-    thresholds = [threshold_at(judged, SHARE_OF_TOOLS) for judged in folds]
+    """Return the counts at each threshold, and at the first the refused share of each kind that has enough requests."""
+    thresholds = {share: [threshold_at(judged, share) for judged in folds] for share in SHARES_OF_TOOLS}
     return {
-        "at_share": {**counted(folds, thresholds), "thresholds": [round(one, 3) for one in thresholds]},
+        **{
+            f"at_{share}": {**counted(folds, chosen), "thresholds": [round(one, 3) for one in chosen]}
+            for share, chosen in thresholds.items()
+        },
         "as_shipped": counted(folds, [0.0] * len(folds)),
         "refuses_nothing": counted(folds, [-math.inf] * len(folds)),
-        "by_kind": by_kind(folds, thresholds),
+        "by_kind": by_kind(folds, thresholds[SHARES_OF_TOOLS[0]]),
     }
 
 
