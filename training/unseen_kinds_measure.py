@@ -6,8 +6,8 @@ real one is of such a kind. The heads are fitted anew to the rest, as `tool_head
 requests that no fit saw: tenth 0, which nothing learns from; ways are chosen on tenth 1 (`--part 1`). `never_shown` is
 the share of the left-out kinds' requests that is refused, `shown` that of the other unserved kinds, `tools` the share
 of the served ones that go to a right tool. A request is refused where its best tool is not ahead of nothing and talk by
-a threshold: `at_0.88` sets it, fold by fold, as high as .88 of the served ones allow; `as_shipped` refuses where nothing
-or talk is likeliest.
+a threshold: `at_0.88` sets it, fold by fold, as high as .88 of the served ones allow; `as_shipped` refuses where
+nothing or talk is likeliest.
 
 Kinds with a request that a tool serves are never left out, and not measured. The classifier that is added to the heads
 in homes (`models.intent_classifier`) is left out, since it was learnt from all kinds: what is measured is the heads
@@ -118,7 +118,6 @@ Floats = NDArray[np.float32]
 class Judged:
     """One held-out request under the heads of one fold."""
 
-    id: str
     kind: str
     """Empty for a request that a tool serves."""
     margin: float
@@ -252,7 +251,7 @@ def judged_of(
         kind = kind_of(one) if one.kind == "none" else ""
         if not kind or kind in kinds:
             is_right = one.kind == "tool" and outputs[tools[place]] in one.accept
-            found.append(Judged(one.id, kind, float(margin), is_right, kind in left_out))
+            found.append(Judged(kind, float(margin), is_right, kind in left_out))
     return found
 
 
@@ -269,14 +268,17 @@ def counted(folds: Sequence[Sequence[Judged]], thresholds: Sequence[float]) -> d
     """Return what is refused, and what goes to a right tool, at one threshold for each fold.
 
     A request counts once, with its mean over the folds that it is counted in.
+
+    Args:
+        folds: The same requests in the same order, under the heads of each.
     """
-    by_request: dict[str, dict[str, list[float]]] = {"never_shown": {}, "shown": {}, "tools": {}}
+    by_request: dict[str, dict[int, list[float]]] = {"never_shown": {}, "shown": {}, "tools": {}}
     for judged, threshold in zip(folds, thresholds, strict=True):
-        for one in judged:
+        for place, one in enumerate(judged):
             is_refused = one.is_refused(threshold)
             name = "tools" if not one.kind else "never_shown" if one.is_left_out else "shown"
             is_good = one.is_right and not is_refused if name == "tools" else is_refused
-            by_request[name].setdefault(one.id, []).append(float(is_good))
+            by_request[name].setdefault(place, []).append(float(is_good))
     found: dict[str, object] = {}
     for name, shares in by_request.items():
         means = [float(np.mean(told)) for told in shares.values()]

@@ -26,12 +26,12 @@ from training.unseen_kinds_measure import (
 OUTPUTS = ("add_event", "turn_on", NOTHING, TALK)
 
 
-def asked(intent: str, *accept: str, id: str = "") -> RealRequest:
-    return RealRequest(id or intent, "slurp", intent, intent, "tool" if accept else "none", accept, asks=False)
+def asked(intent: str, *accept: str) -> RealRequest:
+    return RealRequest("null", "slurp", intent, intent, "tool" if accept else "none", accept, asks=False)
 
 
-def served(margin: float, *, is_right: bool = True, id: str = "") -> Judged:
-    return Judged(id or f"s{margin}", "", margin, is_right)
+def served(margin: float, *, is_right: bool = True) -> Judged:
+    return Judged("", margin, is_right)
 
 
 def test_what_two_corpora_call_by_two_names_is_one_kind() -> None:
@@ -62,19 +62,19 @@ def test_a_shown_refusal_goes_with_the_nearest_real_request_that_nobody_serves()
 
 def test_the_best_tool_is_held_against_nothing_and_talk() -> None:
     held = [asked("event", "add_event"), asked("lamp", "turn_on"), asked("play_game"), asked("qa_stock")]
-    held.append(asked("lights", id="an unserved one of a kind that is served"))
+    held.append(asked("lights"))  # of a kind that is served
     scores = np.array([[3, 1, 1, 2], [3, 1, 0, 0], [0, 1, 4, 0], [2, 0, 1, 0], [9, 0, 0, 0]], dtype=np.float32)
     found = judged_of(held, scores, OUTPUTS, kinds={"play_game", "qa_stock"}, left_out={"play_game"})
     assert found == [
-        Judged("event", "", 1.0, is_right=True),
-        Judged("lamp", "", 3.0, is_right=False),
-        Judged("play_game", "play_game", -3.0, is_right=False, is_left_out=True),
-        Judged("qa_stock", "qa_stock", 1.0, is_right=False),
+        Judged("", 1.0, is_right=True),
+        Judged("", 3.0, is_right=False),
+        Judged("play_game", -3.0, is_right=False, is_left_out=True),
+        Judged("qa_stock", 1.0, is_right=False),
     ]
 
 
 def test_the_threshold_is_the_highest_that_leaves_the_share_its_tool() -> None:
-    judged = [served(4), served(3), served(9, is_right=False), served(1), Judged("u", "qa_stock", 99, is_right=False)]
+    judged = [served(4), served(3), served(9, is_right=False), served(1), Judged("qa_stock", 99, is_right=False)]
     assert threshold_at(judged, 0.5) == 3
     assert threshold_at(judged, 0.51) == 1
     assert threshold_at(judged, 0.75) == 1
@@ -83,14 +83,14 @@ def test_the_threshold_is_the_highest_that_leaves_the_share_its_tool() -> None:
 
 def test_kinds_left_out_and_kinds_shown_are_counted_apart() -> None:
     first = [
-        served(2, id="s"),
-        Judged("stock", "qa_stock", 1.0, is_right=False, is_left_out=True),
-        Judged("game", "play_game", -1.0, is_right=False),
+        served(2),
+        Judged("qa_stock", 1.0, is_right=False, is_left_out=True),
+        Judged("play_game", -1.0, is_right=False),
     ]
     second = [
-        served(-2, id="s"),
-        Judged("stock", "qa_stock", -5.0, is_right=False),
-        Judged("game", "play_game", -1.0, is_right=False, is_left_out=True),
+        served(-2),
+        Judged("qa_stock", -5.0, is_right=False),
+        Judged("play_game", -1.0, is_right=False, is_left_out=True),
     ]
     found = counted([first, second], [0.0, 0.0])
     assert (found["never_shown"], found["n_never_shown"]) == (0.5, 2)
@@ -101,8 +101,8 @@ def test_kinds_left_out_and_kinds_shown_are_counted_apart() -> None:
 
 @pytest.mark.parametrize(("margin", "refused"), [(-3.0, 1.0), (3.0, 0.0)])
 def test_the_summary_counts_at_the_share_of_tools_and_at_nothing_ahead(margin: float, refused: float) -> None:
-    others = [Judged("game", "play_game", -1.0, is_right=False)]
-    fold = [served(2), *others, *(Judged(f"q{k}", "qa", margin, is_right=False, is_left_out=True) for k in range(10))]
+    others = [Judged("play_game", -1.0, is_right=False)]
+    fold = [served(2), *others, *(Judged("qa", margin, is_right=False, is_left_out=True) for k in range(10))]
     found = summary([fold])
     for name in ("at_0.88", "as_shipped"):
         assert found[name]["never_shown"] == refused  # type: ignore[index]
