@@ -103,8 +103,9 @@ def test_kinds_left_out_and_kinds_shown_are_counted_apart() -> None:
 def test_the_summary_counts_at_the_share_of_tools_and_at_nothing_ahead(margin: float, refused: float) -> None:
     others = [Judged("play_game", -1.0, is_right=False)]
     fold = [served(2), *others, *(Judged("qa", margin, is_right=False, is_left_out=True) for k in range(10))]
-    found = summary([fold])
+    found = summary([fold], [[served(4)]])
     for name in ("at_0.88", "as_shipped"):
         assert found[name]["never_shown"] == refused  # type: ignore[index]
     assert found["refuses_nothing"]["never_shown"] == 0.0  # type: ignore[index]
+    assert found["carried_over"]["tools"] == 0.0  # type: ignore[index]
     assert found["by_kind"] == {"qa": {"n": 10, "refused": refused}}

@@ -314,6 +314,7 @@ TABLES: tuple[Table, ...] = (
             Row("floor: refuses everything", by_definition=_same(_UNSEEN_KINDS, 1.0, tools=0.0)),
             Row("floor: refuses nothing", "results/refuses_nothing/"),
             Row("heads, refusing as much as .88 of tools allow", "results/at_0.88/"),
+            Row("heads, as much as .88 of another tenth's allow", "results/carried_over/"),
             Row("heads, as much as .90 allow", "results/at_0.9/"),
             Row("heads, as much as .92 allow", "results/at_0.92/"),
             Row("heads, refusing where nothing is likeliest", "results/as_shipped/"),
