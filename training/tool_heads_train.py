@@ -200,9 +200,22 @@ def right_outputs(rows: Sequence[Row], outputs: Sequence[str]) -> tuple[Floats, 
 def fitted(features: Floats, rows: Sequence[Row], outputs: Sequence[str]) -> tuple[Floats, Floats, dict[str, int]]:
     """Return weights, the Gram matrix with its ridge, and how many rows each output has.
 
+    The weights are made small enough for scores of about 0 to 1, and for what the classifier adds.
+    """
+    weights, wanted = logistic_weights(features, rows, outputs)
+    _, _, importance = right_outputs(rows, outputs)
+    gram: Floats = ((features * importance[:, None]).T @ features).astype(np.float32)
+    gram[np.diag_indices_from(gram)] += _RIDGE
+    counts = Counter(outputs[index] for index in wanted.argmax(axis=1))
+    weights *= (1 - CLASSIFIER_SHARE) / LOGITS
+    return weights.astype(np.float32), gram, {name: counts[name] for name in outputs}
+
+
+def logistic_weights(features: Floats, rows: Sequence[Row], outputs: Sequence[str]) -> tuple[Floats, Floats]:
+    """Return weights whose scores are log-odds, and what is wanted of each row, shape [rows, outputs].
+
     A multinomial logistic regression: of several outputs of which one is meant, their sum is made likely. Rows of an
-    output that has many count less each. The weights are then made small enough for scores of about 0 to 1, and for
-    what the classifier adds.
+    output that has many count less each.
     """
     right, shared, importance = right_outputs(rows, outputs)
     is_shared = shared[:, None]
@@ -216,12 +229,7 @@ def fitted(features: Floats, rows: Sequence[Row], outputs: Sequence[str]) -> tup
         return features.T @ (importance[:, None] * (chances - wanted_at(chances))) + _RIDGE * weights
 
     weights = descended((features.shape[1], len(outputs)), slope, _N_STEPS, _STEP)
-    wanted = wanted_at(chances_of(features @ weights))
-    gram: Floats = ((features * importance[:, None]).T @ features).astype(np.float32)
-    gram[np.diag_indices_from(gram)] += _RIDGE
-    counts = Counter(outputs[index] for index in wanted.argmax(axis=1))
-    weights *= (1 - CLASSIFIER_SHARE) / LOGITS
-    return weights.astype(np.float32), gram, {name: counts[name] for name in outputs}
+    return weights, wanted_at(chances_of(features @ weights))
 
 
 def hash_of(path: Path) -> str:

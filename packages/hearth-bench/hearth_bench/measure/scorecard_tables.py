@@ -263,6 +263,11 @@ _SERVED = (
     ("refused", "refused"),
     ("acts wrongly", "acts_wrongly"),
 )
+_UNSEEN_KINDS = (
+    ("refused: kinds never shown", "never_shown"),
+    ("kinds shown", "shown"),
+    ("served: right tool", "tools"),
+)
 _REFUSES_ALL = Row("floor: refuses everything", by_definition={**dict.fromkeys(_VERDICTS, 0.0), "refused": 1.0})
 
 TABLES: tuple[Table, ...] = (
@@ -298,6 +303,25 @@ TABLES: tuple[Table, ...] = (
         Row(
             "floor: looks something up, whatever is said", by_definition={**dict.fromkeys(_VERDICTS, 0.0), "wrong": 1.0}
         ),
+    ),
+    Table(
+        "Planning",
+        "What real people said, a held-out tenth: kinds that no tool serves, left out of what the heads learn",
+        "unseen_kinds",
+        "python -m training.unseen_kinds_measure",
+        _UNSEEN_KINDS,
+        (
+            Row("floor: refuses everything", by_definition=_same(_UNSEEN_KINDS, 1.0, tools=0.0)),
+            Row("floor: refuses nothing", "results/refuses_nothing/"),
+            Row("heads, refusing as much as .88 of tools allow", "results/at_0.88/"),
+            Row("heads, as much as .88 of another tenth's allow", "results/carried_over/"),
+            Row("heads, as much as .90 allow", "results/at_0.9/"),
+            Row("heads, as much as .92 allow", "results/at_0.92/"),
+            Row("heads, refusing where nothing is likeliest", "results/as_shipped/"),
+            Row("oracle", by_definition=_same(_UNSEEN_KINDS, 1.0)),
+        ),
+        (*_PLANNING, "training/tool_heads_train.py", "training/unseen_kinds_measure.py"),
+        "A fifth of the kinds at a time. The heads alone: not the classifier that is added to them, nor whole plans.",
     ),
     _natural("Natural requests of three people, run in homes of their own: two thirds that were looked at", "dev"),
     _natural("Natural requests of three people: the third that nobody looks at", "blind"),
