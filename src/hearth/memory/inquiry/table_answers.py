@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hearth import patterns as re
-from hearth.memory.inquiry.answer_reading import Reading, covered, money_in, money_text, number_text
+from hearth.memory.inquiry.answer_reading import Reading, covered, least_chance, money_in, money_text, number_text
 from hearth.memory.inquiry.answer_telling import kind_of, witness_of
 from hearth.memory.inquiry.table_programs import (
     Grid,
@@ -126,6 +126,10 @@ def table_answer(
     found = table_candidates(question, readings, passages, encoder)
     likely = max(found, key=lambda one: one.chance, default=None)
     if likely is None or likely.chance <= max(readings[0].chance, LEAST_TOLD):
+        return None
+    best = readings[0].candidate.passage
+    is_all_said = covered(question, f"{best.person} {best.read}") == 1.0  # "the kiln opening on Friday"
+    if is_all_said and readings[0].chance >= least_chance() and likely.signs[CHOICE_SIGNS.index("held")] < 1.0:
         return None
     return likely.answer(likely.chance)
 
