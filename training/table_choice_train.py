@@ -1,10 +1,10 @@
 """Fit what chooses among tables: `python -m training.table_choice_train` (a quarter of an hour).
 
 The questions over the authors' tables of which the programs' weights learn nothing (every fifth;
-`training.table_programs_train`) are asked in three homes that hold a third of these tables each, and those of Q2A's
-tuned homes in their own. What each table tells (`table_candidates`) is right or not, by the judging of the measures; a
-logistic regression learns which is. Written to `data/table_choice.json` with what comes of it where the tables of a
-fifth are left out. Deterministic.
+`training.table_programs_train`) are asked in three homes that hold a third of these tables each; those of Q2A's tuned
+homes in their own, alone and with forty such tables beside, of which twelve are asked, too. What each table tells
+(`table_candidates`) is right or not, by the judging of the measures; a logistic regression learns which is. Written to
+`data/table_choice.json` with what comes of it where the tables, or the home, of a part are left out. Deterministic.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -26,18 +27,20 @@ from numpy.typing import NDArray
 from hearth.config import cache_folder
 from hearth.memory.answers.home_answers import HomeAnswers
 from hearth.memory.inquiry.answer_reading import AnswerReader, least_chance
-from hearth.memory.inquiry.table_answers import CHOICE_SIGNS, LEAST_TOLD, READ_SHARE, table_candidates
+from hearth.memory.inquiry.table_answers import CHOICE_SIGNS, LEAST_TOLD, table_candidates
 from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.protocols import CallContext, HomeAnswer
 from hearth.storage.database import Store
 from hearth.tools.memory import LEAST_SURE
 from hearth_bench.data.q2a_homes import read_world
 from hearth_bench.measure.memory import home_questions
-from hearth_bench.measure.memory.table_questions import home_of, is_right, questions_of
+from hearth_bench.measure.memory.table_questions import files_of, home_of, is_right, questions_of
 from training.table_programs_train import TABLES, is_left_out
 
 _OUT = Path(__file__).parents[1] / "src" / "hearth" / "data" / "table_choice.json"
 _N_HOMES, _N_PARTS, _RIDGE, _N_STEPS = 3, 5, 1.0, 30
+_N_BESIDE, _N_ASKED_BESIDE = 40, 12
+"""Tables that lie in a home beside its own things, and those of them that are asked."""
 
 Array = NDArray[np.float64]
 Judge = Callable[[HomeAnswer], bool]
@@ -71,9 +74,13 @@ def main() -> None:
     print(json.dumps(record, indent=1))
 
 
-def _of_tables(encoder: MiniLMEncoder, reader: AnswerReader) -> Iterator[Choice]:
+def _left_out() -> list[dict[str, Any]]:
     lines = [json.loads(line) for line in TABLES.read_text("utf-8").splitlines()]
-    kept = [one for one in lines if is_left_out(one["title"])]
+    return [one for one in lines if is_left_out(one["title"])]
+
+
+def _of_tables(encoder: MiniLMEncoder, reader: AnswerReader) -> Iterator[Choice]:
+    kept = _left_out()
     for n in range(_N_HOMES):
         tables = kept[n::_N_HOMES]
         with home_of(tables, encoder, reader) as (home, call):
@@ -86,17 +93,27 @@ def _of_tables(encoder: MiniLMEncoder, reader: AnswerReader) -> Iterator[Choice]
 
 
 def _of_homes(encoder: MiniLMEncoder, reader: AnswerReader) -> Iterator[Choice]:
+    """Ask the tuned homes of their own things, alone and with tables beside them, and of the first of these tables."""
+    kept = _left_out()
     for part, owner in enumerate(home_questions.TUNED):
         world = read_world(owner)
         now = dt.datetime.fromisoformat(home_questions.DAY).replace(tzinfo=ZoneInfo(world.file.owner.zone))
-        with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "a.db") as store:
-            home = HomeAnswers(store, encoder, reader)
-            call = world.context("train", now, world.workspace(now), world.memory(now))
-            home.find_answer("anything", call)
-            for one in home_questions.read_questions():
-                if one.owner == owner:
+        own = [one for one in home_questions.read_questions() if one.owner == owner]
+        for tables in ([], kept[part * _N_BESIDE :][:_N_BESIDE]):
+            workspace = world.workspace(now)
+            for path, text in files_of(tables).items():
+                workspace.write(path, text)
+            with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "a.db") as store:
+                home = HomeAnswers(store, encoder, reader)
+                asking = home, world.context("train", now, workspace, world.memory(now)), encoder
+                home.find_answer("anything", asking[1])
+                for one in own:
                     judge = functools.partial(_is_right_at_home, one=one)
-                    yield asked(one.question, (home, call, encoder), ("told by a home", part), judge)
+                    yield asked(one.question, asking, ("told by a home", part), judge)
+                for said in questions_of(tables[:_N_ASKED_BESIDE]):
+                    kind = "told by a table in a home" if said.answers else "told by none in a home"
+                    yield asked(said.question, asking, (kind, part), functools.partial(is_right, one=said))
+            print(f"asked the home of {owner} with {len(tables)} tables beside …", file=sys.stderr)
 
 
 def _is_right_at_home(said: HomeAnswer, one: home_questions.HomeQuestion) -> bool:
@@ -154,7 +171,7 @@ def _outcome(one: Choice, weights: Array) -> tuple[bool, bool, bool]:
     """Return whether what is told is right, is wrong though sure, is a refusal."""
     chances = 1.0 / (1.0 + np.exp(-one.signs @ weights))
     k = int(chances.argmax()) if len(chances) else -1
-    if k >= 0 and chances[k] > max(one.read_chance * READ_SHARE, LEAST_TOLD):
+    if k >= 0 and chances[k] > max(one.read_chance, LEAST_TOLD):
         is_sure = chances[k] >= LEAST_SURE and one.signs[k, CHOICE_SIGNS.index("titled")] > 0
         return bool(one.right[k]), bool(not one.right[k] and is_sure), False
     if one.read_chance < least_chance():

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hearth import patterns as re
-from hearth.memory.inquiry.answer_reading import Reading, covered, money_in, money_text, number_text
+from hearth.memory.inquiry.answer_reading import Reading, covered, least_chance, money_in, money_text, number_text
 from hearth.memory.inquiry.answer_telling import kind_of, witness_of
 from hearth.memory.inquiry.table_programs import (
     Grid,
@@ -41,14 +41,12 @@ _RECKONED = frozenset({"sum", "mean", "count", "difference", "row sum", "columns
 _EXTREMES = frozenset({"max", "min", "argmax", "argmin", "mode", "first", "last"})
 _LISTS = frozenset({"list", "ranked", "ranked up"})
 _SIGN = re.compile(r"[€£$¥₹]")
-READ_SHARE = 0.8
-"""Of the chance of what is read beside a table: it is too sure of itself there (`training.table_choice_train`)."""
 LEAST_TOLD = 0.2
 """The least probability at which a table's answer is told."""
 CHOICE_SIGNS = (
     *("bias", "chance", "silence", "spoken", "spoken of most", "about", "without heads", "titled", "rank", "first"),
     *("reckoned", "list", "yes or no", "extreme", "read", "read here", "agrees"),
-    *("words", "cosine", "held", "held of most", "near", "rival"),
+    *("words", "cosine", "held", "held of most", "near", "read elsewhere", "rival"),
 )
 """What is weighed of a table's answer beside what other passages say (`data/table_choice.json`)."""
 
@@ -127,7 +125,11 @@ def table_answer(
     """
     found = table_candidates(question, readings, passages, encoder)
     likely = max(found, key=lambda one: one.chance, default=None)
-    if likely is None or likely.chance <= max(readings[0].chance * READ_SHARE, LEAST_TOLD):
+    if likely is None or likely.chance <= max(readings[0].chance, LEAST_TOLD):
+        return None
+    best = readings[0].candidate.passage
+    is_all_said = covered(question, f"{best.person} {best.read}") == 1.0  # "the kiln opening on Friday"
+    if is_all_said and readings[0].chance >= least_chance() and likely.signs[CHOICE_SIGNS.index("held")] < 1.0:
         return None
     return likely.answer(likely.chance)
 
@@ -179,6 +181,7 @@ class _Asked:
         heads = frozenset().union(*(column.named for column in one.grid.columns))
         operation = told.program.operation
         of_record = [read.candidate for read in self.readings if read.candidate.passage.record == passage.record]
+        is_here = best.candidate.passage.record == passage.record
         held = covered(self.question, f"{passage.title} {text}")
         return (
             1.0,
@@ -196,13 +199,14 @@ class _Asked:
             float(operation == "yesno"),
             float(operation in _EXTREMES),
             _log_odds(best.chance),
-            float(best.candidate.passage.record == passage.record),
+            float(is_here),
             float(best.text.strip().casefold() == one.value.casefold()),
             math.log1p(max(found.words for found in of_record)),
             max(found.cosine for found in of_record),
             held,
             min(held / self.most, 1.0),
             one.near,
+            0.0 if is_here else _log_odds(best.chance),
         )
 
 

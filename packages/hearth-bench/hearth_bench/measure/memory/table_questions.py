@@ -71,17 +71,21 @@ def ask_tables(tables: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float
     return {kind: _figures(some) for kind, some in rows.items()}
 
 
+def files_of(tables: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
+    """Return the files of a home that holds the tables as notes and documents, by path."""
+    folders = {"document": "documents", "note": "notes"}
+    return {
+        f"{folders[one['kind']]}/{re.sub(r'[^A-Za-z0-9 -]', '', one['title'])}.md": one["text"].encode()
+        for one in tables
+    }
+
+
 @contextlib.contextmanager
 def home_of(
     tables: Sequence[Mapping[str, Any]], encoder: MiniLMEncoder, reader: AnswerReader
 ) -> Iterator[tuple[HomeAnswers, CallContext]]:
     """Make a home that holds the tables as notes and documents, for the duration of the block."""
-    folders = {"document": "documents", "note": "notes"}
-    files = {
-        f"{folders[one['kind']]}/{re.sub(r'[^A-Za-z0-9 -]', '', one['title'])}.md": one["text"].encode()
-        for one in tables
-    }
-    call = make_call(workspace=InMemoryWorkspace(files), now=FIXED_NOW.replace(year=2026, month=11, day=24))
+    call = make_call(workspace=InMemoryWorkspace(files_of(tables)), now=FIXED_NOW.replace(year=2026, month=11, day=24))
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "a.db") as store:
         home = HomeAnswers(store, encoder, reader)
         home.find_answer("anything", call)
