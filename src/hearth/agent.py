@@ -52,7 +52,7 @@ from hearth.language.discourse.coreference import (
     takes_back,
     with_records,
 )
-from hearth.language.discourse.deeds_told import tells_too
+from hearth.language.discourse.deeds_told import put_in, tells_too
 from hearth.language.discourse.plain_request import on_its_list, plainly
 from hearth.language.discourse.relative_anchors import copied_in, lead_of, named_anchor
 from hearth.language.reading import (
@@ -93,14 +93,17 @@ from hearth.planning.dialogue.amendments import (
     turned_to_told,
     whether_free,
     with_copied,
+    with_deeds_in_words,
     with_each_day,
     with_each_device,
     with_each_time,
     with_her_named,
     with_lead,
+    with_put_in,
     with_state_asked,
     with_told,
     without_contradictions,
+    without_echoes,
     without_told_filters,
 )
 from hearth.planning.dialogue.answer_steps import (
@@ -439,6 +442,10 @@ class Agent:
             before = self._planned(said.saying(told.rest), tools)
             if isinstance(before, Plan) and (whole := with_told(before, told, tools)) is not None:
                 return whole
+        if (put := put_in(said)) is not None:
+            before = self._planned(said.saying(put.rest), tools)
+            if isinstance(before, Plan) and (whole := with_put_in(before, put, tools)) is not None:
+                return whole
         text, manner = without_manner(said.text)
         said = said.saying(text)
         draft = self._drafted(said, tools)
@@ -458,6 +465,7 @@ class Agent:
         found = with_her_named(found, said)
         found = with_each_device(with_state_asked(found, said, tools), said, tools)
         found = with_each_time(with_each_day(found, said, tools), said, tools)
+        found = with_deeds_in_words(without_echoes(found, tools), said)
         found = turned_to_told(without_told_filters(found, said, tools), said)
         return with_records(self._with_the_one_named(said, found, tools), said.records, tools)
 

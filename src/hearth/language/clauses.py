@@ -282,7 +282,7 @@ def _joint(
     if after == index:
         return None
     connectors = {token.low for token in said[index:after]}
-    if _joins_no_clauses(said, begin, index, connectors):
+    if _joins_no_clauses(said, begin, index, connectors) or _ends_in_time(said, in_slot, index, after):
         return None
     has_aside = any(_aside(said, place) for place in range(index, after))
     is_strong = bool(connectors & _STRONG_OR_AFTER) or has_aside
@@ -321,6 +321,16 @@ def _joins_no_clauses(said: Sequence[Token], begin: int, index: int, connectors:
     if said[index].low == "then" and index and said[index - 1].low in _NOT_THEN:
         return True
     return connectors == {","} and said[begin].low in _OPENERS
+
+
+def _ends_in_time(said: Sequence[Token], in_slot: Sequence[Slot | None], index: int, place: int) -> bool:
+    """Return whether "then" and a time end the request, which is its own: "lunch on the saturday then at 1"."""
+    while place < len(said) and in_slot[place] is None and said[place].low in ("at", "on", "from", "around", "about"):
+        place += 1
+    slot = in_slot[place] if place < len(said) else None
+    if said[index].low != "then" or slot is None or slot.kind != "time":
+        return False
+    return all(in_slot[k] is slot or said[k].low in _ENDS for k in range(place, len(said)))
 
 
 def _breaks_content(said: Sequence[Token], in_slot: Sequence[Slot | None], index: int, place: int) -> bool:

@@ -482,6 +482,8 @@ add a contact for Ben with email ben@x.de and phone 030 1234567 || add a contact
 put an apple, a note and a pen on the list || put an apple, a note and a pen on the list
 remind me on Friday, Saturday and Sunday at 6 || remind me on Friday, Saturday and Sunday at 6
 remind me to write a note and a mail || remind me to write a note and a mail
+book tea with Ben on the sunday then at 4 || book tea with Ben on the sunday then at 4
+book tea with Ben then at 4 call Anna Weber || book tea with Ben | at 4 call Anna Weber
 meet Ben on Friday at 5 or Saturday at 6 || meet Ben on Friday at 5 or Saturday at 6
 """.strip()  # fmt: skip
 

@@ -760,6 +760,16 @@ _REPLIED = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """What is answered, after the name of whose mail it is."""
+_WRITTEN = re.compile(
+    r"\s*(?:(?:please|can\s+you|could\s+you|ok|hey)\s+)*(?:e-?mail|mail|write(?:\s+to)?|send|draft|drop|shoot)\s+"
+    r"(?:an?\s+(?:quick\s+|short\s+)?(?:e-?mail|mail|message|line|note)\s+to\s+)?(?:(?:the|my)\s+)?(?P<rest>\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_COLON = re.compile(
+    r"(?:\s+an?\s+(?:quick\s+|short\s+)?(?:e-?mail|mail|message|line|note))?(?:\s+saying)?\s*:\s*(?P<text>\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What is written, after a colon behind who gets it: all of it is the text."""
 _NO_ANSWER = frozenset(
     listed(
         "about regarding re with and or from for in on at by to of if when whether who what where which how why mail "
@@ -795,7 +805,7 @@ def told_in(said: Utterance) -> Told | None:
     """Return what is told in direct speech, whole; None where nobody known is told, or more is asked for beside it."""
     match = _DIRECT.fullmatch(said.text)
     if match is None:
-        return None
+        return _written(said)
     rest = match["rest"]
     words, name = _person_named(rest, said.context)
     if not words or _asks_for_more(said, match.start("rest") + len(words)):
@@ -810,6 +820,16 @@ def told_in(said: Utterance) -> Told | None:
     if speech is None or (match["tell"].lower() == "let" and speech["knows"] is None):
         return None
     return Told(name, speech["text"].strip(), is_marked=is_marked)
+
+
+def _written(said: Utterance) -> Told | None:
+    """Return the mail whose text follows a colon: "write Ivy a mail: the roof leaks, you'll see"."""
+    match = _WRITTEN.fullmatch(said.text)
+    words, name = _person_named(match["rest"], said.context) if match is not None else ("", "")
+    if match is None or not words or _asks_for_more(said, match.start("rest") + len(words)):
+        return None
+    text = _COLON.fullmatch(match["rest"][len(words) :])
+    return Told(name, text["text"].strip()) if text is not None else None
 
 
 def unnamed_in(text: str) -> str:
