@@ -85,10 +85,12 @@ from hearth.planning.dialogue.amendments import (
     either_asked,
     events_between,
     in_the_other_half,
+    joined,
     nearest_rhythm,
     refused_deed,
     reminders_of_days,
     said_directly,
+    swallowed,
     to_those_told,
     turned_to_told,
     whether_free,
@@ -461,6 +463,10 @@ class Agent:
         found = without_contradictions(found, said, tools)
         if isinstance(found, Refusal):
             return found
+        if (parts := swallowed(found, said)) is not None:
+            first, then = (self._planned(said.saying(part), tools) for part in parts)
+            both = joined(first, then, tools) if isinstance(first, Plan) and isinstance(then, Plan) else None
+            found = both or found
         found = replace(found, unserved=(*found.unserved, manner)) if manner else found
         found = with_her_named(found, said)
         found = with_each_device(with_state_asked(found, said, tools), said, tools)

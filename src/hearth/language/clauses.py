@@ -297,7 +297,7 @@ def _joint(
     if not (is_listed or is_verb or _is_wish(said, in_slot, (begin, index, place), is_sure)):
         return None
     if is_content and not is_strong and not _breaks_content(said, in_slot, index, place):
-        return None
+        return None if not _tells_another(said, in_slot, (begin, index, place)) else (index, after)
     return index, after
 
 
@@ -339,6 +339,18 @@ def _breaks_content(said: Sequence[Token], in_slot: Sequence[Slot | None], index
         return True
     slot = in_slot[index - 1]
     return slot is not None and slot.kind == "time"
+
+
+def _tells_another(said: Sequence[Token], in_slot: Sequence[Slot | None], places: tuple[int, int, int]) -> bool:
+    """Return whether somebody else is told here, who is named: "tell Ida that it fits and ask Ben if he comes". Where
+    the first is told to do something, that may be to ask them: "tell Ida to come and ask Ben"."""
+    begin, index, place = places
+    slot = in_slot[place + 1] if place + 1 < len(said) else None
+    if said[place].low not in _TELLING | _WRITING or slot is None or slot.kind != "person":
+        return False
+    opener = next((k for k in range(begin, index) if _begins_content(said, in_slot, begin, k)), None)
+    told = {one.text.lower() for one in in_slot[begin:index] if one is not None and one.kind == "person"}
+    return opener is not None and said[opener].low in ("that", ":") and slot.text.lower() not in told
 
 
 def _is_for_list(said: Sequence[Token], place: int) -> bool:

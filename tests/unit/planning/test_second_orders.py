@@ -6,13 +6,13 @@ import pytest
 
 from hearth.language.discourse.deeds_told import put_in
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.amendments import with_deeds_in_words, with_put_in, without_echoes
+from hearth.planning.dialogue.amendments import joined, swallowed, with_deeds_in_words, with_put_in, without_echoes
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Entity, Plan, Ref, Step
 
 TOOLS = load_tools(None).specs
-KNOWN = Context(entities=(Entity("Bo Lind", "person", ("Bo",)),))
+KNOWN = Context(entities=(Entity("Bo Lind", "person", ("Bo",)), Entity("Ida Marsh", "person", ("Ida",))))
 TEA = Step("add_event", {"title": "tea with bo", "start": "2026-12-04T15:00:00+00:00"})
 BO = Step("find_contact", {"name": "Bo Lind"})
 
@@ -59,3 +59,30 @@ def test_what_is_written_is_put_in_on_its_day(text: str, n_steps: int, unserved:
     assert (len(plan.steps), plan.unserved) == (n_steps, unserved)
     assert with_put_in(Plan((BO,)), put, TOOLS) is None
     assert with_put_in(Plan((TEA,)), put, TOOLS) == Plan((TEA,))
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "parts"),
+    [
+        (
+            "tell bo im fine with it and ask ida if she can open up",
+            "im fine with it and ask ida if she can open up",
+            ("tell bo im fine with it", "ask ida if she can open up"),
+        ),
+        ("tell bo im fine with it and ask ida if she can open up", "im fine with it", None),
+        ("tell bo to come and ask ida if she can open up", "come and ask ida if she can open up", None),
+        ("tell bo im fine and ask someone to open", "im fine and ask someone to open", None),
+    ],
+)
+def test_what_is_for_another_is_no_part_of_a_mail(text: str, written: str, parts: tuple[str, str] | None) -> None:
+    plan = Plan((BO, Step("draft_mail", {"to": [Ref(0, ("email",))], "text": written})))
+    assert swallowed(plan, Utterance(text, FIXED_NOW, context=KNOWN)) == parts
+
+
+def test_two_plans_are_one_that_is_as_sure_as_the_less_sure() -> None:
+    mail = Step("draft_mail", {"to": [Ref(0, ("email",))], "text": "it is done"})
+    both = joined(Plan((BO, mail), 0.9), Plan((BO, mail), 0.7, unserved=("too",)), TOOLS)
+    assert both is not None
+    assert both.steps[3].arguments["to"] == [Ref(2, ("email",))]
+    assert (both.confidence, both.unserved) == (0.7, ("too",))
+    assert joined(Plan((mail,)), Plan((TEA,)), TOOLS) is None

@@ -146,6 +146,7 @@ def test_direct_speech_is_written_whole(said: str, text: str) -> None:
         "tell me I'm great",
         "let Ivy have it",
         "tell Ivy I'm late and remind me to buy bread at five",
+        "tell Ivy I'm fine with the plan and ask Tom if he can open up",
         "email Tom the notes: they are in my files",
         "email Tom: the drill is back. and remind me to buy bread at five",
         "tell Ivy",

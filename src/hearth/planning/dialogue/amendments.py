@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from hearth import patterns as re
 from hearth.errors import PlanError
-from hearth.formats.plans import canonical, check_plan, only_reads, renumbered
+from hearth.formats.plans import canonical, check_plan, only_reads, renumbered, shifted
 from hearth.language.discourse.deeds_told import PutIn, TellsToo, said_of_plan, said_of_step
 from hearth.language.discourse.relative_anchors import (
     Copied,
@@ -817,6 +817,7 @@ def _is_of(said: str, row: list[str]) -> bool:
 _SPOKEN = 0.9
 """Chance that what is told in direct speech is to be written so: what is written is shown."""
 _TOLD_BY = {"draft_mail", "draft_reply", "draft_forward"}
+_TELLS = re.compile(r"(?:tell|ask|let|inform|notify|text|message|e-?mail|mail|write\s+to)\s+", re.IGNORECASE)
 _FIND, _DRAFT, _FIND_MAIL, _REPLY = "find_contact", "draft_mail", "find_mail", "draft_reply"
 
 
@@ -1044,6 +1045,31 @@ def with_put_in(plan: Plan, put: PutIn, tools: Mapping[str, ToolSpec]) -> Plan |
         return check_plan(replace(plan, steps=(*plan.steps, Step(_EVENT, event, text=put.text))), tools)
     except PlanError:
         return replace(plan, unserved=(*plan.unserved, put.text))
+
+
+def swallowed(plan: Plan, said: Utterance) -> tuple[str, str] | None:
+    """Return what is written to one person and what is asked for besides, where a mail's text holds both, though they
+    are acts of their own: "tell Ida I'm fine and ask Ben if he comes". None where no text does."""
+    writing = [step.arguments.get("text") for step in plan.steps if step.tool in _TOLD_BY]
+    if len(writing) != 1 or not isinstance(writing[0], str) or plan.unserved or is_taught(plan):
+        return None
+    for act in said.acts[1:]:
+        told = _TELLS.match(act.text)
+        named = {slot.start for slot in act.slots if slot.kind == "person"}
+        if told is not None and act.start + told.end() in named and act.text.rstrip(" .!?") in writing[0]:
+            return said.text[: act.start].rstrip(" ,;&").removesuffix(" and"), said.text[act.start :]
+    return None
+
+
+def joined(first: Plan, then: Plan, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Return one plan of two, of the confidence of the less sure one; None where they do not fit together."""
+    steps = (*first.steps, *shifted(then.steps, len(first.steps)))
+    rests = tuple(dict.fromkeys((*first.rests_on, *then.rests_on)))
+    unserved, sure = (*first.unserved, *then.unserved), min(first.confidence, then.confidence)
+    try:
+        return check_plan(replace(first, steps=steps, unserved=unserved, rests_on=rests, confidence=sure), tools)
+    except PlanError:
+        return None
 
 
 def to_those_told(said: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
