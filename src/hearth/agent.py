@@ -141,10 +141,12 @@ from hearth.planning.dialogue.fallbacks import (
     named_share,
     names_no_field,
     other_queries,
+    replied_to,
     says_only_a_name,
     takes_away,
     ticked_on_list,
     ticked_thing,
+    to_newest_of_thread,
     told_to_memory,
     with_named_file,
     with_named_note,
@@ -476,7 +478,8 @@ class Agent:
         return with_records(self._with_the_one_named(said, found, tools), said.records, tools)
 
     def _with_the_one_named(self, said: Utterance, plan: Plan, tools: Mapping[str, ToolSpec]) -> Plan:
-        """The plan that writes about the one of several things whose title the request says, if no other fits."""
+        """The plan that writes about the one of several things whose title the request says, if no other fits, and
+        that answers the newest mail of a thread."""
         if self.monitor.rights != "all" or plan.planner != self.recall.name or said.records:
             return plan
         for place in left_open(plan, tools):
@@ -486,6 +489,10 @@ class Agent:
             one = self._looked_up(said, narrowed.steps[place]) if narrowed is not None else None
             if narrowed is not None and one is not None and isinstance(one.value, list) and len(one.value) == 1:
                 plan = narrowed
+        for place in replied_to(plan):
+            seen = self._looked_up(said, plan.steps[place])
+            records = seen.value if seen is not None and isinstance(seen.value, list) else []
+            plan = to_newest_of_thread(plan, place, records) or plan
         return plan
 
     def _settled(
