@@ -618,7 +618,7 @@ def test_what_is_done_to_what_was_picked_takes_it() -> None:
     def planned(text: str, *records: Record, found: Plan | Refusal = nothing) -> Plan | None:
         return done_to_record(Request(text, FIXED_NOW, records=records), found, tools)
 
-    for text in ("send the draft", "great, send the draft now please"):
+    for text in ("send the draft", "great, send the draft now please", "oh actually, send the draft"):
         plan = planned(text, record)
         assert plan is not None
         assert [(step.tool, step.arguments) for step in plan.steps] == [("send_mail", {"draft": "Drafts/1"})]
@@ -648,6 +648,8 @@ def drafted(minutes: float, *ids: str, tool: str = "draft_mail") -> Episode:
     ("text", "before", "sent"),
     [
         ("send them", (drafted(1, "a", "b"),), ["a", "b"]),
+        ("actually send them both", (drafted(1, "a", "b"),), ["a", "b"]),
+        ("actually send them to Ben", (drafted(1, "a", "b"),), []),
         ("great, send them both please", (drafted(1, "b"), drafted(2, "a")), ["a", "b"]),
         ("send the drafts", (drafted(1, "b"), drafted(2, "a"), drafted(99, "old")), ["a", "b"]),
         ("send them", (drafted(1, "b"), drafted(2, "x", tool="send_mail"), drafted(3, "a")), []),

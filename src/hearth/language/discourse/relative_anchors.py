@@ -287,9 +287,8 @@ def named_anchor(utterance: Utterance) -> NamedAnchor | None:
     """Return the thing that a time counts from; None where it counts from none, or the direction is open."""
     if (needs := _NEEDS.fullmatch(utterance.text)) is not None:
         verb = needs["verb"].lower()
-        order = f"{_NEEDED.get(verb, verb)} {needs['words']}{needs['rest']}"
-        found = named_anchor(utterance.saying(order))
-        return replace(found, order=order) if found is not None else NamedAnchor("", order=order)
+        told = f"{_NEEDED.get(verb, verb)} {needs['words']}{needs['rest']}"
+        return replace(named_anchor(utterance.saying(told)) or NamedAnchor(""), order=told)
     old = _INSTEAD_OF.search(utterance.text)
     bare = utterance.text[: old.start()] if old is not None else ""
     if (order := _RETIME.fullmatch(bare)) is not None and _MOVING.fullmatch(order["verb"]):
