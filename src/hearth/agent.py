@@ -52,7 +52,7 @@ from hearth.language.discourse.coreference import (
     takes_back,
     with_records,
 )
-from hearth.language.discourse.deeds_told import tells_too
+from hearth.language.discourse.deeds_told import put_in, tells_too
 from hearth.language.discourse.plain_request import on_its_list, plainly
 from hearth.language.discourse.relative_anchors import copied_in, lead_of, named_anchor
 from hearth.language.reading import (
@@ -85,22 +85,27 @@ from hearth.planning.dialogue.amendments import (
     either_asked,
     events_between,
     in_the_other_half,
+    joined,
     nearest_rhythm,
     refused_deed,
     reminders_of_days,
     said_directly,
+    swallowed,
     to_those_told,
     turned_to_told,
     whether_free,
     with_copied,
+    with_deeds_in_words,
     with_each_day,
     with_each_device,
     with_each_time,
     with_her_named,
     with_lead,
+    with_put_in,
     with_state_asked,
     with_told,
     without_contradictions,
+    without_echoes,
     without_told_filters,
 )
 from hearth.planning.dialogue.answer_steps import (
@@ -136,10 +141,12 @@ from hearth.planning.dialogue.fallbacks import (
     named_share,
     names_no_field,
     other_queries,
+    replied_to,
     says_only_a_name,
     takes_away,
     ticked_on_list,
     ticked_thing,
+    to_newest_of_thread,
     told_to_memory,
     with_named_file,
     with_named_note,
@@ -439,6 +446,10 @@ class Agent:
             before = self._planned(said.saying(told.rest), tools)
             if isinstance(before, Plan) and (whole := with_told(before, told, tools)) is not None:
                 return whole
+        if (put := put_in(said)) is not None:
+            before = self._planned(said.saying(put.rest), tools)
+            if isinstance(before, Plan) and (whole := with_put_in(before, put, tools)) is not None:
+                return whole
         text, manner = without_manner(said.text)
         said = said.saying(text)
         draft = self._drafted(said, tools)
@@ -454,15 +465,21 @@ class Agent:
         found = without_contradictions(found, said, tools)
         if isinstance(found, Refusal):
             return found
+        if (parts := swallowed(found, said)) is not None:
+            first, then = (self._planned(said.saying(part), tools) for part in parts)
+            both = joined(first, then, tools) if isinstance(first, Plan) and isinstance(then, Plan) else None
+            found = both or found
         found = replace(found, unserved=(*found.unserved, manner)) if manner else found
         found = with_her_named(found, said)
         found = with_each_device(with_state_asked(found, said, tools), said, tools)
         found = with_each_time(with_each_day(found, said, tools), said, tools)
+        found = with_deeds_in_words(without_echoes(found, tools), said)
         found = turned_to_told(without_told_filters(found, said, tools), said)
         return with_records(self._with_the_one_named(said, found, tools), said.records, tools)
 
     def _with_the_one_named(self, said: Utterance, plan: Plan, tools: Mapping[str, ToolSpec]) -> Plan:
-        """The plan that writes about the one of several things whose title the request says, if no other fits."""
+        """The plan that writes about the one of several things whose title the request says, if no other fits, and
+        that answers the newest mail of a thread."""
         if self.monitor.rights != "all" or plan.planner != self.recall.name or said.records:
             return plan
         for place in left_open(plan, tools):
@@ -472,6 +489,10 @@ class Agent:
             one = self._looked_up(said, narrowed.steps[place]) if narrowed is not None else None
             if narrowed is not None and one is not None and isinstance(one.value, list) and len(one.value) == 1:
                 plan = narrowed
+        for place in replied_to(plan):
+            seen = self._looked_up(said, plan.steps[place])
+            records = seen.value if seen is not None and isinstance(seen.value, list) else []
+            plan = to_newest_of_thread(plan, place, records) or plan
         return plan
 
     def _settled(

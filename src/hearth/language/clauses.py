@@ -282,7 +282,7 @@ def _joint(
     if after == index:
         return None
     connectors = {token.low for token in said[index:after]}
-    if _joins_no_clauses(said, begin, index, connectors):
+    if _joins_no_clauses(said, begin, index, connectors) or _ends_in_time(said, in_slot, index, after):
         return None
     has_aside = any(_aside(said, place) for place in range(index, after))
     is_strong = bool(connectors & _STRONG_OR_AFTER) or has_aside
@@ -297,7 +297,7 @@ def _joint(
     if not (is_listed or is_verb or _is_wish(said, in_slot, (begin, index, place), is_sure)):
         return None
     if is_content and not is_strong and not _breaks_content(said, in_slot, index, place):
-        return None
+        return None if not _tells_another(said, in_slot, (begin, index, place)) else (index, after)
     return index, after
 
 
@@ -323,12 +323,34 @@ def _joins_no_clauses(said: Sequence[Token], begin: int, index: int, connectors:
     return connectors == {","} and said[begin].low in _OPENERS
 
 
+def _ends_in_time(said: Sequence[Token], in_slot: Sequence[Slot | None], index: int, place: int) -> bool:
+    """Return whether "then" and a time end the request, which is its own: "lunch on the saturday then at 1"."""
+    while place < len(said) and in_slot[place] is None and said[place].low in ("at", "on", "from", "around", "about"):
+        place += 1
+    slot = in_slot[place] if place < len(said) else None
+    if said[index].low != "then" or slot is None or slot.kind != "time":
+        return False
+    return all(in_slot[k] is slot or said[k].low in _ENDS for k in range(place, len(said)))
+
+
 def _breaks_content(said: Sequence[Token], in_slot: Sequence[Slot | None], index: int, place: int) -> bool:
     """Return whether what is said to others ends here: before certain verbs, and after a time."""
     if said[place].low in _BREAKS_CONTENT or _is_for_list(said, place):
         return True
     slot = in_slot[index - 1]
     return slot is not None and slot.kind == "time"
+
+
+def _tells_another(said: Sequence[Token], in_slot: Sequence[Slot | None], places: tuple[int, int, int]) -> bool:
+    """Return whether somebody else is told here, who is named: "tell Ida that it fits and ask Ben if he comes". Where
+    the first is told to do something, that may be to ask them: "tell Ida to come and ask Ben"."""
+    begin, index, place = places
+    slot = in_slot[place + 1] if place + 1 < len(said) else None
+    if said[place].low not in _TELLING | _WRITING or slot is None or slot.kind != "person":
+        return False
+    opener = next((k for k in range(begin, index) if _begins_content(said, in_slot, begin, k)), None)
+    told = {one.text.lower() for one in in_slot[begin:index] if one is not None and one.kind == "person"}
+    return opener is not None and said[opener].low in ("that", ":") and slot.text.lower() not in told
 
 
 def _is_for_list(said: Sequence[Token], place: int) -> bool:

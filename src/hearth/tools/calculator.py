@@ -846,6 +846,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
             r"[a-z]+\s+)?on\b",
             "% of ",
         ),
+        (r"(?<=[-+*/])\s*(?:the|my)\s+(?=[$€£]?\s?\d)", " "),
         (r"\bper\b", "/"),
         (rf"\b(\d+)[\s-]+({'|'.join(_PARTS)})s?\s+of\b", lambda m: f"({m[1]}/{_PARTS[m[2].lower()]}) of"),
         (r"\bof\s+an?\s+(?=[a-z])", "of 1 "),

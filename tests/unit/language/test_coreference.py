@@ -477,6 +477,24 @@ def said_from(text: str, start: str = "2026-12-08T09:40:00+01:00") -> str:
         ("move dentist to the following week, same time", "dentist: move the dentist to 15 December 2026 at 09:40"),
         ("the dentist is at 11 not 10", "dentist: move the dentist to 8 December 2026 at 11:00"),
         ("dentist starts at half 4, not at 3", "dentist: move the dentist to 8 December 2026 at 16:30"),
+        ("dentist needs moving to next week, same time", "dentist: move the dentist to 15 December 2026 at 09:40"),
+        ("the dentist wants pushing back an hour", "dentist: move the dentist to 8 December 2026 at 10:40"),
+        (
+            "shift dentist to next week same day and same time if you can",
+            "dentist: move the dentist to 15 December 2026 at 09:40",
+        ),
+        (
+            "remind me to brush the night before the dentist, 7ish",
+            "dentist: remind me to brush on 7 December 2026 at 19:00",
+        ),
+        (
+            "remind me the evening before the dentist to brush",
+            "dentist: remind me on 7 December 2026 at 18:00 to brush",
+        ),
+        (
+            "remind me to brush the morning before my dentist at 8.30",
+            "dentist: remind me to brush on 7 December 2026 at 08:30",
+        ),
         ("push the dentist back by a week", "dentist: move the dentist to 15 December 2026 at 09:40"),
         ("Could you move my dentist an hour later please?", "dentist: move the dentist to 8 December 2026 at 10:40"),
         ("bring the dentist forward half an hour", "dentist: move the dentist to 8 December 2026 at 09:10"),
@@ -522,6 +540,9 @@ def test_a_time_counts_from_what_the_request_names(text: str, meant: str) -> Non
         "move the dentist forward an hour",  # English leaves open which way
         "move the dentist an hour",
         "move the dentist to Friday",
+        "move the dentist to next week",
+        "remind me to brush the night before Friday",
+        "remind me to brush the night before",
         "move the dentist to the day after tomorrow",
         "the dentist is at noon, change it",
         "move it to 3 pm",
@@ -561,6 +582,13 @@ def test_reminders_are_looked_up_only_where_a_time_is_moved(text: str, sought: d
     assert (dict(anchor.looked_up) if anchor is not None else {}) == sought
 
 
+def test_what_a_thing_needs_is_an_order_where_no_time_counts_from_it() -> None:
+    anchor = named_anchor(Utterance("the dentist needs moving to Friday", FIXED_NOW, context=KNOWN))
+    assert anchor is not None
+    assert (dict(anchor.looked_up), anchor.order) == ({}, "move the dentist to Friday")
+    assert named_anchor(Utterance("what needs moving to Friday", FIXED_NOW, context=KNOWN)) is None
+
+
 def test_the_time_of_what_is_moved_is_no_part_of_its_name() -> None:
     anchor = named_anchor(Utterance("move lunch with Anna on Monday to 2 pm", FIXED_NOW, context=KNOWN))
     assert anchor is not None
@@ -590,7 +618,7 @@ def test_what_is_done_to_what_was_picked_takes_it() -> None:
     def planned(text: str, *records: Record, found: Plan | Refusal = nothing) -> Plan | None:
         return done_to_record(Request(text, FIXED_NOW, records=records), found, tools)
 
-    for text in ("send the draft", "great, send the draft now please"):
+    for text in ("send the draft", "great, send the draft now please", "oh actually, send the draft"):
         plan = planned(text, record)
         assert plan is not None
         assert [(step.tool, step.arguments) for step in plan.steps] == [("send_mail", {"draft": "Drafts/1"})]
@@ -620,6 +648,8 @@ def drafted(minutes: float, *ids: str, tool: str = "draft_mail") -> Episode:
     ("text", "before", "sent"),
     [
         ("send them", (drafted(1, "a", "b"),), ["a", "b"]),
+        ("actually send them both", (drafted(1, "a", "b"),), ["a", "b"]),
+        ("actually send them to Ben", (drafted(1, "a", "b"),), []),
         ("great, send them both please", (drafted(1, "b"), drafted(2, "a")), ["a", "b"]),
         ("send the drafts", (drafted(1, "b"), drafted(2, "a"), drafted(99, "old")), ["a", "b"]),
         ("send them", (drafted(1, "b"), drafted(2, "x", tool="send_mail"), drafted(3, "a")), []),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.language.discourse.deeds_told import said_of_plan, tells_too, told_of_deed
+from hearth.language.discourse.deeds_told import put_in, said_of_plan, said_of_step, tells_too, told_of_deed
 from hearth.language.reading import Utterance
 from hearth.testing import FIXED_NOW
 from hearth.types import Answer, Context, Entity, Episode, Plain, Plan, Ref, Request, Step, StepResult
@@ -97,3 +97,26 @@ def test_who_is_told_of_what_the_same_request_asks_for(text: str, rest: str, who
 )  # fmt: skip
 def test_what_a_plan_will_do_is_told(plan: Plan, said: tuple[int, str] | None) -> None:
     assert said_of_plan(plan, "move the vet", "femi") == said
+
+
+def test_what_a_step_does_is_told_by_what_the_owner_said() -> None:
+    assert said_of_step(ADDED, 0, "run with femi", "femi") == "run easy: Friday 4 December at 06:30"
+    assert said_of_step(LOOKED, 0, "find the vet", "femi") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "rest", "day"),
+    [
+        ("tea with Bo on 4 December 2026 at 3, put it in", "tea with Bo on 4 December 2026 at 3", "2026-12-04"),
+        ("mail Bo: it is done by the 4 December 2026. and pop that in my diary for that day", "mail Bo: it is done by the 4 December 2026", "2026-12-04"),
+        ("mail Bo that it is done and put it in the calendar please", "mail Bo that it is done", ""),
+        ("mail Bo that it is done and put it in the shed", None, ""),
+        ("put it in", None, ""),
+        ("tea with Bo on friday, put the kettle on", None, ""),
+    ],
+)  # fmt: skip
+def test_a_second_order_for_the_calendar_ends_a_request(text: str, rest: str | None, day: str) -> None:
+    found = put_in(Utterance(text, FIXED_NOW, context=KNOWN))
+    assert (found and found.rest) == rest
+    if found is not None:
+        assert str(found.day.views["start"] if found.day is not None else "")[:10] == day

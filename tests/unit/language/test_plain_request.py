@@ -58,6 +58,8 @@ from hearth.language.discourse.plain_request import plainly
         ("change the venue of the drill to the gym", "the drill is at the gym from now on"),
         ("please update the location for sewing bee to Zoom.", "sewing bee is at Zoom from now on"),
         ("her birthdays 3rd of June 2009", "her birthday is 3rd of June 2009"),
+        ("the bread is gone, put it on the list", "put the bread on the list"),
+        ("write ann: the bread is gone, put it on the list", "write ann: the bread is gone, put it on the list"),
         ("move it to monday dinner time", "move it to monday dinnertime"),
         ("put in the diary chess with Ida friday at 3", "put in the diary: chess with Ida friday at 3"),
         ("whose bday is in May", "whose birthday is in May"),

@@ -210,6 +210,7 @@ VALUES: list[tuple[str, list[tuple[str, str, dict[str, object]]]]] = [
     ("9 bags of gravel at 6.40 plus 35, tot that up", [("expression", "9 bags of gravel at 6.40 plus 35", {"expression": "9 * 6.4 + 35"})]),
     ("9 bags of gravel at 6.40 plus 35", [("number", "9", {}), ("expression", "6.40 plus 35", {})]),
     ("340 plus vat at 13.5 percent", [("expression", "340 plus vat at 13.5 percent", {"expression": "340 + 13.5%"})]),
+    ("90.50 minus the 12 refund", [("expression", "90.50 minus the 12", {"expression": "90.5 - 12"})]),
     ("340 plus vat at 4", [("number", "340", {}), ("time", "4", {})]),
     ("31 euros an hour times 16 hours", [("expression", "31 euros an hour times 16 hours", {"expression": "31 * 16"})]),
     ("900 euros rent split by 4", [("expression", "900 euros rent split by 4", {"expression": "900 / 4"})]),
@@ -482,6 +483,11 @@ add a contact for Ben with email ben@x.de and phone 030 1234567 || add a contact
 put an apple, a note and a pen on the list || put an apple, a note and a pen on the list
 remind me on Friday, Saturday and Sunday at 6 || remind me on Friday, Saturday and Sunday at 6
 remind me to write a note and a mail || remind me to write a note and a mail
+tell Anna Weber that it fits and ask Ben whether he has a drill || tell Anna Weber that it fits | ask Ben whether he has a drill
+tell Anna Weber to come and ask Ben about the drill || tell Anna Weber to come and ask Ben about the drill
+tell Ben that I called and ask Ben himself || tell Ben that I called and ask Ben himself
+book tea with Ben on the sunday then at 4 || book tea with Ben on the sunday then at 4
+book tea with Ben then at 4 call Anna Weber || book tea with Ben | at 4 call Anna Weber
 meet Ben on Friday at 5 or Saturday at 6 || meet Ben on Friday at 5 or Saturday at 6
 """.strip()  # fmt: skip
 

@@ -5,23 +5,26 @@ from __future__ import annotations
 import pytest
 
 from hearth.formats.plans import shifted
+from hearth.language.values.slots import find_slots
 from hearth.planning.dialogue.fallbacks import (
     is_entitled,
     is_of_found_things,
     left_open,
     named_share,
     other_queries,
+    replied_to,
     says_only_a_name,
     takes_away,
     ticked_on_list,
     ticked_thing,
+    to_newest_of_thread,
     with_named_file,
     with_named_note,
     with_said_title,
 )
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
-from hearth.types import Argument, Plan, Ref, Refusal, Request, Step, ToolSpec
+from hearth.types import Argument, Context, Plan, Ref, Refusal, Request, Step, ToolSpec
 
 TOOLS = {
     "find_events": ToolSpec("find_events", "Find events."),
@@ -239,3 +242,44 @@ def test_nothing_is_left_open_where_a_thing_is_named_or_would_be_gone() -> None:
         left_open(Plan((Step("find_mail", {"sender": "Neil"}), Step("delete_mail", {"mail": Ref(0, ("id",))}))), tools)
         == []
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("delete that easter mail from the bakery", "easter"),
+        ("forward ida's october email to tom", "october"),
+        ("delete the friday mail from the bakery", None),
+        ("delete last week's mail from the bakery", None),
+        ("delete the mail of easter monday", None),
+    ],
+)
+def test_words_read_as_when_a_mail_came_may_be_what_it_is_about(text: str, query: str | None) -> None:
+    look = Step(
+        "find_mail", {"sender": "bakery", "start": "2027-03-28T00:00:00+00:00", "end": "2027-03-29T00:00:00+00:00"}
+    )
+    found = other_queries(
+        text, Plan((look, Step("delete_mail", {"mail": Ref(0, ("id",))}))), find_slots(text, FIXED_NOW, Context())
+    )
+    assert [plan.steps[0].arguments for plan in found] == ([{"sender": "bakery", "query": query}] if query else [])
+
+
+@pytest.mark.parametrize(
+    ("subjects", "sender", "is_one"),
+    [
+        (("Re: The shed", "the shed"), "bo@x.example", True),
+        (("The shed", "Re: The roof"), "bo@x.example", False),
+        (("Re: The shed", "The shed"), "", False),
+        (("The shed",), "bo@x.example", False),
+    ],
+)
+def test_a_reply_answers_the_newest_mail_of_one_thread(subjects: tuple[str, ...], sender: str, is_one: bool) -> None:
+    reply = Step("draft_reply", {"mail": Ref(0, ("id",)), "text": "fine"})
+    plan = Plan((Step("find_mail", {"sender": "bo"}), reply))
+    assert replied_to(plan) == [0]
+    found = to_newest_of_thread(plan, 0, [{"subject": subject, "sender": sender} for subject in subjects])
+    assert (found.steps[1].arguments["mail"] if found is not None else None) == (
+        Ref(0, ("0", "id")) if is_one else None
+    )
+    binned = Plan((plan.steps[0], Step("delete_mail", {"mail": Ref(0, ("id",))})))
+    assert replied_to(binned) == []

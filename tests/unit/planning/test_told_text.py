@@ -120,8 +120,10 @@ UNSURE = Refusal("out_of_scope", "I'm not sure what you mean.", planner="recall"
         ("text ivy marsh sorry can't make it", "sorry can't make it"),
         ("let Tom know I'm running late", "I'm running late"),
         ("please tell Tom that we're at the gate", "we're at the gate"),
+        ("write ivy a quick mail: boxes are nearly all packed, more by the 4th", "boxes are nearly all packed, more by the 4th"),
+        ("email Tom: the drill is back, come and get it", "the drill is back, come and get it"),
     ],
-)
+)  # fmt: skip
 def test_direct_speech_is_written_whole(said: str, text: str) -> None:
     found = said_directly(Utterance(said, _NOW, context=KNOWN), UNSURE, SPECS)
     assert isinstance(found, Plan)
@@ -144,6 +146,9 @@ def test_direct_speech_is_written_whole(said: str, text: str) -> None:
         "tell me I'm great",
         "let Ivy have it",
         "tell Ivy I'm late and remind me to buy bread at five",
+        "tell Ivy I'm fine with the plan and ask Tom if he can open up",
+        "email Tom the notes: they are in my files",
+        "email Tom: the drill is back. and remind me to buy bread at five",
         "tell Ivy",
         "did I tell Ivy I'm late",
     ],

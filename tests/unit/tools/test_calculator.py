@@ -42,6 +42,8 @@ def text_of(expression: str) -> str:
         ("3²", 9),
         ("½ * 3", 1.5),
         ("6 × 7 − 2", 40),
+        ("90.50 minus the 12 refund", 78.5),
+        ("40 plus my £12 deposit", 52),
         ("3x4", 12),
         ("round(2.567, 1)", 2.6),
         ("min(3, 1, 2)", 1),

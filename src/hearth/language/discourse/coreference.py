@@ -828,8 +828,8 @@ def _lists_shown(last: Episode, tools: Mapping[str, ToolSpec]) -> Iterator[_Show
 
 
 _POLITELY = (
-    r"\s*(?:(?:please|pls|ok|okay|yes|yep|good|great|perfect|fine|and|now|then|so|just|can\s+you|could\s+you|you\s+can)"
-    r"[\s,.!]+)*"
+    r"\s*(?:(?:please|pls|ok|okay|yes|yep|good|great|perfect|fine|and|now|then|so|just|actually|oh|right|alright|can\s+you|could\s+you|"
+    r"you\s+can)[\s,.!]+)*"
 )
 _LOOKS_AT = re.compile(
     r"\s*(?:(?:what|who|whom|whose|where|when|which|how|is|are|was|does|do)\b.*"

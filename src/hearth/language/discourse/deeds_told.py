@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from hearth import patterns as re
 from hearth.language.reading import Utterance
+from hearth.language.tokens import Slot
 from hearth.types import Argument, Episode, Plain, Plan, Ref, Step
 
 _LEAD = (
@@ -89,14 +90,52 @@ def tells_too(said: Utterance) -> TellsToo | None:
     return TellsToo(found["rest"], whom, found["tells"]) if whom else None
 
 
+_PUT_IN = re.compile(
+    r"(?P<rest>.{6,}?)(?:\s*[,;.–-]\s*|\s+)(?P<put>(?:(?:and|then|also|so|please|pls)\s+)*(?:put|pop|stick|add|get|enter)\s+(?:it|that|this)\s+"
+    r"(?:in(?:to)?|on|to|down)(?:\s+(?:in\s+)?(?:my|the|our)\s+(?:calendar|diary|planner))?"
+    r"(?:\s+(?:for|on)\s+(?P<day>that\s+day|then|the\s+day|it))?)(?:\s*,?\s*(?:please|pls|too|as\s+well|thanks|ta))*\s*[.!]*\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PutIn:
+    """A second order, at the end of a request, to put what it is about into the calendar."""
+
+    rest: str
+    """The request without it."""
+    text: str
+    """Its words."""
+    day: Slot | None
+    """The only day that the rest names."""
+
+
+def put_in(said: Utterance) -> PutIn | None:
+    """Return the order that ends a request to put it into the calendar: "… at 1, put it in"; None where none does."""
+    found = _PUT_IN.fullmatch(said.text)
+    if found is None:
+        return None
+    times = said.saying(found["rest"]).times
+    days = said.saying(f"on {times[0].text}").times if len(times) == 1 else ()  # "by the 11th" is that day
+    days = tuple(slot for slot in days if "start" in slot.views and "repeat" not in slot.views)
+    return PutIn(found["rest"], found["put"], days[0] if len(days) == 1 else None)
+
+
 def said_of_plan(plan: Plan, request: str, whom: str) -> tuple[int, str] | None:
     """Return the step that does something, and that as it is told to somebody; None where nothing is to be told."""
-    for k, step in enumerate(plan.steps):
-        start = step.arguments.get("start")
-        when = start.partition("T00:00")[0] if isinstance(start, str) and step.tool == "move_event" else start
-        if said := _deed_told(step, plan, request, when if isinstance(when, str) else None):
-            return k, _without(whom, said)
+    for k in range(len(plan.steps)):
+        if said := said_of_step(plan, k, request, whom):
+            return k, said
     return None
+
+
+def said_of_step(plan: Plan, k: int, request: str, whom: str) -> str:
+    """Return what a step does, as it is told to somebody; empty where that is nothing to tell."""
+    step = plan.steps[k]
+    start = step.arguments.get("start")
+    when = start.partition("T00:00")[0] if isinstance(start, str) and step.tool == "move_event" else start
+    said = _deed_told(step, plan, request, when if isinstance(when, str) else None)
+    return _without(whom, said) if said else ""
 
 
 def _deed_told(step: Step, plan: Plan, request: str, start: Plain) -> str:

@@ -707,12 +707,16 @@ def with_its_topic(text: str) -> str:
     remark, verb, rest = match["remark"].strip(" ,.;"), match["verb"], match["rest"].strip(" ,")
     if verb.lower() == "change" and rest.lower() in ("", *_POLITE_ENDS):
         return _with_its_place(remark) or text  # the remark says to what
-    thing = _thing_of(remark)
+    thing = "" if _WRITES.match(remark) else _thing_of(remark)  # what is written to somebody is no remark
     if not thing or (verb.lower() == "move" and rest.lower() in ("", *_POLITE_ENDS) and _TELLS_WHEN.search(remark)):
         return text  # "the haircut is at 5 now so move it": the remark says when
     return f"{verb} {thing} {rest}".strip()
 
 
+_WRITES = re.compile(
+    r"(?:(?:please|can\s+you|could\s+you|ok|and)\s+)*(?:write|tell|e-?mail|mail|text|message|msg|ask|reply|answer|send|draft|let)\b",
+    re.IGNORECASE,
+)
 _TELLS_WHEN = re.compile(r"\bat\s+(?:\d|noon|midnight|half|quarter)", re.IGNORECASE)
 _POLITE_ENDS = ("please", "pls", "for me", "for me please", "thanks", "then", "over")
 _OF_PLACE = re.compile(

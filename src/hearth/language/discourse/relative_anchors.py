@@ -131,10 +131,17 @@ _NAMED = re.compile(
     r"(?=\s+(?:to|and|that\s+i|about|at\s+(?=\d))\b|\s*[,.;!?]|\s*$)",
     re.IGNORECASE,
 )
+_EVE = re.compile(
+    r"\b(?:on\s+)?the\s+(?P<part>evening|night|morning)\s+(?:before|b4)\s+(?:my\s+|the\s+|our\s+)?(?P<words>\S.{0,79}?)"
+    r"(?:\s*,?\s*(?:(?:at|around|about)\s+)?(?P<clock>\d{1,2}(?:[.:]\d\d)?)(?:\s*(?P<half>[ap]m)|\s*-?ish)*)?"
+    r"(?=\s+(?:to|and|that\s+i|about)\b|\s*[,.;!?]|\s*$)",
+    re.IGNORECASE,
+)
+"""The part of the day before something that the request names, with a clock time where one is said."""
 _SHIFT = re.compile(
     r"\s*(?:(?:please|can|could|would|will|you|kindly)\s+)*(?P<verb>push|move|shift|bump|delay|postpone|put|bring|slide)\s+"
     r"(?:my\s+|the\s+|our\s+)?(?P<words>\S.{0,79}?)\s+(?:(?P<before>back|out|later|earlier|forward|up)\s+)?(?:by\s+)?"
-    rf"{_LENGTH}(?:\s+(?P<after>back|later|earlier|forward|out))?(?:\s*,?\s*(?:please|pls|would\s+you))*\s*[.!?]*\s*",
+    rf"{_LENGTH}(?:\s+(?P<after>back|later|earlier|forward|out))?(?:\s*,?\s*(?:please|pls|would\s+you|if\s+you\s+(?:would|could|can)))*\s*[.!?]*\s*",
     re.IGNORECASE,
 )
 _RETIME = re.compile(
@@ -212,6 +219,8 @@ class NamedAnchor:
     """The whole day was said: "the day before"; the request may say the clock time."""
     hour: int | None = None
     """The hour that "the evening before" is."""
+    minute: int = 0
+    """Beside the hour, where a clock time was said with it."""
     moves: bool = False
     """The thing itself is moved by the length."""
     may_remind: bool = False
@@ -235,7 +244,7 @@ class NamedAnchor:
     def said_from(self, anchor: dt.datetime) -> str:
         """Return the request with the time itself in the place of the phrase."""
         at = anchor + self.length if self.clock is None else _on_that_day(self.clock, anchor)
-        at = at if self.hour is None else at.replace(hour=self.hour, minute=0)
+        at = at if self.hour is None else at.replace(hour=self.hour, minute=self.minute)
         is_clock_said = self.is_day and re.search(r"\bat\s+\S", self.after) is not None
         clock = "" if is_clock_said else f" at {at:%H:%M}"
         is_bare = _REMIND.search(self.before) is not None and not self.after.strip(" .!?")
@@ -250,22 +259,36 @@ _WHEN_AND = re.compile(
     re.IGNORECASE,
 )
 """Asks when something is, and has something done a length ahead of it, without naming it again."""
+_SAME = r"(?:,?\s+(?:(?:but|and)\s+)?(?:(?:at|on)\s+)?(?:the\s+)?same\s+(?:day|time)(?:\s+and\s+(?:day|time))?)"
+_IF_YOU = r"(?:please|pls|would\s+you|if\s+you\s+(?:would|could|can|don['’]?t\s+mind))"
 _DAY_BESIDE = re.compile(
     r"(?<=\S)(?:\s+(?:back|off|out))?\s+(?:to|till|until|for)\s+(?:the\s+(?:(?P<unit>day|week)\s+(?P<way>after|before)(?:\s+that)?"
-    r"|(?:following|next)\s+(?P<next>day)|following\s+(?P<following>week)))"
-    r"(?:,?\s+(?:but\s+)?(?:at\s+)?(?:the\s+)?same\s+(?:day|time)(?:\s+and\s+(?:day|time))?)?(?=\s*(?:,\s*)?(?:please|pls)?\s*[.!?]*\s*$)",
+    rf"|(?:following|next)\s+(?P<next>day)|following\s+(?P<following>week))|next\s+(?P<same>week)(?={_SAME}))"
+    rf"{_SAME}*(?=\s*(?:,\s*)?{_IF_YOU}?\s*[.!?]*\s*$)",
     re.IGNORECASE,
 )
+_NEEDS = re.compile(
+    r"\s*(?:(?:ok|okay|so|oh|hey|hi|fyi)\b,?\s+)*(?!(?:what|which|who|when|where|how|why|if|i|we|you|he|she|they|it|that|this)\b)"
+    r"(?P<words>\S.{0,79}?)\s+(?:wants|needs|could\s+do\s+with)\s+(?:to\s+be\s+)?"
+    r"(?P<verb>mov|shift|push|bump|postpon|delay|reschedul|bring)(?:ing|e?d)\b(?P<rest>.*)",
+    re.IGNORECASE,
+)
+"""Tells a move as what a thing needs: "the dentist wants shifting to next week, same day"."""
+_NEEDED = {"mov": "move", "postpon": "postpone", "reschedul": "reschedule"}
 
 
 def _by_length(found: re.Match[str]) -> str:
     """Return the day or week beside a thing's own as a length: "to the day after, same time" is "back by a day"."""
-    unit = found["unit"] or found["next"] or found["following"]
+    unit = found["unit"] or found["next"] or found["following"] or found["same"]
     return f" {'earlier' if (found['way'] or '').lower() == 'before' else 'back'} by a {unit.lower()}"
 
 
 def named_anchor(utterance: Utterance) -> NamedAnchor | None:
     """Return the thing that a time counts from; None where it counts from none, or the direction is open."""
+    if (needs := _NEEDS.fullmatch(utterance.text)) is not None:
+        verb = needs["verb"].lower()
+        told = f"{_NEEDED.get(verb, verb)} {needs['words']}{needs['rest']}"
+        return replace(named_anchor(utterance.saying(told)) or NamedAnchor(""), order=told)
     old = _INSTEAD_OF.search(utterance.text)
     bare = utterance.text[: old.start()] if old is not None else ""
     if (order := _RETIME.fullmatch(bare)) is not None and _MOVING.fullmatch(order["verb"]):
@@ -286,6 +309,8 @@ def named_anchor(utterance: Utterance) -> NamedAnchor | None:
             )
         if (length := _length_of(asked["length"], utterance)) is not None:
             return NamedAnchor(asked["words"], -length, before=before, after=after)
+    if (eve := _EVE.search(text)) is not None:
+        return _on_the_eve(eve, utterance)
     match = _NAMED.search(text)
     if match is None or match["words"].lower() in ("that", "it", "then") or _is_time(match["words"], utterance):
         return None
@@ -296,6 +321,30 @@ def named_anchor(utterance: Utterance) -> NamedAnchor | None:
     length = length if match["way"].lower() == "after" else -length
     before, after = text[: match.start()], text[match.end() :]
     return NamedAnchor(match["words"], length, before=before, after=after, is_day=is_day)
+
+
+def _on_the_eve(match: re.Match[str], utterance: Utterance) -> NamedAnchor | None:
+    """Read "the night before the service, 8ish"; None where a time stands there: "the night before Christmas"."""
+    part = match["part"].lower()
+    if match["words"].lower() in ("that", "it", "then", "last") or _is_time(match["words"], utterance):
+        return None
+    hour, _, minute = (match["clock"] or "").replace(".", ":").partition(":")
+    at = dt.timedelta(hours=int(hour) if hour else _NIGHT[part], minutes=int(minute or 0))
+    is_late = (match["half"] or "").lower() == "pm" or (part != "morning" and match["half"] is None)
+    at += dt.timedelta(hours=12) if hour and is_late and int(hour) < 12 else dt.timedelta()
+    if at >= dt.timedelta(days=1) or int(minute or 0) > 59:
+        return None
+    before, after = match.string[: match.start()], match.string[match.end() :]
+    clock = dt.time(int(at.total_seconds()) // 3600, int(minute or 0))
+    return NamedAnchor(
+        match["words"],
+        -dt.timedelta(days=1),
+        before=before,
+        after=after,
+        is_day=True,
+        hour=clock.hour,
+        minute=clock.minute,
+    )
 
 
 def _shifted(match: re.Match[str], utterance: Utterance) -> NamedAnchor | None:
@@ -760,6 +809,16 @@ _REPLIED = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """What is answered, after the name of whose mail it is."""
+_WRITTEN = re.compile(
+    r"\s*(?:(?:please|can\s+you|could\s+you|ok|hey)\s+)*(?:e-?mail|mail|write(?:\s+to)?|send|draft|drop|shoot)\s+"
+    r"(?:an?\s+(?:quick\s+|short\s+)?(?:e-?mail|mail|message|line|note)\s+to\s+)?(?:(?:the|my)\s+)?(?P<rest>\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_COLON = re.compile(
+    r"(?:\s+an?\s+(?:quick\s+|short\s+)?(?:e-?mail|mail|message|line|note))?(?:\s+saying)?\s*:\s*(?P<text>\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What is written, after a colon behind who gets it: all of it is the text."""
 _NO_ANSWER = frozenset(
     listed(
         "about regarding re with and or from for in on at by to of if when whether who what where which how why mail "
@@ -795,7 +854,7 @@ def told_in(said: Utterance) -> Told | None:
     """Return what is told in direct speech, whole; None where nobody known is told, or more is asked for beside it."""
     match = _DIRECT.fullmatch(said.text)
     if match is None:
-        return None
+        return _written(said)
     rest = match["rest"]
     words, name = _person_named(rest, said.context)
     if not words or _asks_for_more(said, match.start("rest") + len(words)):
@@ -810,6 +869,16 @@ def told_in(said: Utterance) -> Told | None:
     if speech is None or (match["tell"].lower() == "let" and speech["knows"] is None):
         return None
     return Told(name, speech["text"].strip(), is_marked=is_marked)
+
+
+def _written(said: Utterance) -> Told | None:
+    """Return the mail whose text follows a colon: "write Ivy a mail: the roof leaks, you'll see"."""
+    match = _WRITTEN.fullmatch(said.text)
+    words, name = _person_named(match["rest"], said.context) if match is not None else ("", "")
+    if match is None or not words or _asks_for_more(said, match.start("rest") + len(words)):
+        return None
+    text = _COLON.fullmatch(match["rest"][len(words) :])
+    return Told(name, text["text"].strip()) if text is not None else None
 
 
 def unnamed_in(text: str) -> str:

@@ -138,7 +138,7 @@ def clock(line: Line, index: int, cue: str, *, is_joined: bool = False) -> tuple
     if first is None:
         return None if is_cued else _range_of_bare(line, index, is_joined) or _range_beside_day(line, index)
     said, place = Said(clock=first[0]), first[1]
-    second = _range_end(line, place, cue, is_cued)
+    second = _range_end(line, place, cue, is_cued, first[0])
     if second is None and cue == "between":  # "split 1850 between 3" has no second time
         return clock(line, index, "", is_joined=is_joined)
     if second is not None:
@@ -167,9 +167,13 @@ def _is_cued(line: Line, index: int, cue: str) -> bool:
     return cue in CLOCK_CUES
 
 
-def _range_end(line: Line, place: int, cue: str, is_cued: bool) -> tuple[Clock, int] | None:
+def _range_end(line: Line, place: int, cue: str, is_cued: bool, begins: Clock) -> tuple[Clock, int] | None:
     word = line.word(place)
     end = place + 1 + (line.word(place + 1) in APPROXIMATE)
+    if (word in RANGE_MARKS or word in ("until", "to", "through")) and not (word == "to" and line.is_moving):
+        within = _within_hour(line, end, begins)
+        if within is not None:
+            return within
     if word in RANGE_MARKS or word in ("until", "through"):
         return _one(line, end, True, "until")
     if word == "to" and not line.is_moving:
@@ -187,6 +191,8 @@ def _range_of_bare(line: Line, index: int, is_joined: bool) -> tuple[Said, int] 
     if mark not in (*RANGE_MARKS, "until") and (mark != "to" or line.is_moving):
         return None
     is_of_day = line.word(index + 3) in (*_DAYS_AFTER, "every")  # "block out 9 to 11 tomorrow"
+    if (within := _within_hour(line, index + 2, _bare(line.words[index]))) is not None:
+        return Said(clock=_bare(line.words[index]), to_clock=within[0]), within[1]
     second = _one(line, index + 2, is_joined or is_of_day, "until" if is_joined or is_of_day else "")
     if second is None:
         return None
@@ -206,12 +212,30 @@ def _range_beside_day(line: Line, index: int) -> tuple[Said, int] | None:
     first = _one(line, index, True, "from")
     if first is None or not (line.word(first[1]) in RANGE_MARKS or line.word(first[1]) in ("to", "until")):
         return None
+    if (within := _within_hour(line, first[1] + 1, first[0])) is not None:
+        return Said(clock=first[0], to_clock=within[0]), within[1]
     second = _one(line, first[1] + 1, True, "until")
     if second is None or line.word(second[1]) not in AFTER_HOUR:
         return None
     one, other = first[0].hour, second[0].hour
     is_later = other > one or (other <= _LATE_END and one > _LATE_END)
     return (Said(clock=first[0], to_clock=second[0]), second[1]) if is_later else None
+
+
+def _within_hour(line: Line, index: int, begins: Clock) -> tuple[Clock, int] | None:
+    """Read an end that leaves its hour to the beginning: the "half past" of "10 till half past", "2 to quarter to"."""
+    if line.word(index) not in CLOCK_WORDS and not line.word(index).isdecimal():
+        return None
+    minutes, place = _minutes_beside(line, index + (line.words[index : index + 2] == ["a", "quarter"]))
+    direction = line.word(place)
+    if not minutes or direction not in ("past", "to") or line.word(place + 1) not in AFTER_HOUR:
+        return None
+    if _hour_at(line, place + 1) is not None or (direction == "to" and minutes == 30):
+        return None
+    if direction == "past" and minutes <= begins.minute:
+        return None
+    later = begins.hour * 60 + (minutes if direction == "past" else 60 - minutes)
+    return Clock(later // 60, later % 60, 0, begins.is_exact), place + 1
 
 
 def _has_minutes_after(line: Line, place: int) -> bool:

@@ -756,6 +756,8 @@ def _share(said: Sequence[Token], place: int) -> tuple[str, int] | None:
 
 def _operand(text: str, said: Sequence[Token], place: int, *, is_first: bool) -> tuple[str, int] | None:
     """Read a number, an opening bracket or a function, and return the index after it."""
+    if not is_first and said[place].low in ("the", "my") and place + 1 < len(said):
+        place += 1  # "412.68 minus the 38.50 credit"
     token = said[place]
     if token.low in _FUNCTIONS:
         return (token.low, place + 1) if [t.low for t in said[place + 1 : place + 2]] == ["("] else None

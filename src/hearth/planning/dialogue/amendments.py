@@ -9,8 +9,8 @@ from itertools import pairwise
 
 from hearth import patterns as re
 from hearth.errors import PlanError
-from hearth.formats.plans import canonical, check_plan, only_reads, renumbered
-from hearth.language.discourse.deeds_told import TellsToo, said_of_plan
+from hearth.formats.plans import canonical, check_plan, only_reads, renumbered, shifted
+from hearth.language.discourse.deeds_told import PutIn, TellsToo, said_of_plan, said_of_step
 from hearth.language.discourse.relative_anchors import (
     Copied,
     Lead,
@@ -817,6 +817,7 @@ def _is_of(said: str, row: list[str]) -> bool:
 _SPOKEN = 0.9
 """Chance that what is told in direct speech is to be written so: what is written is shown."""
 _TOLD_BY = {"draft_mail", "draft_reply", "draft_forward"}
+_TELLS = re.compile(r"(?:tell|ask|let|inform|notify|text|message|e-?mail|mail|write\s+to)\s+", re.IGNORECASE)
 _FIND, _DRAFT, _FIND_MAIL, _REPLY = "find_contact", "draft_mail", "find_mail", "draft_reply"
 
 
@@ -988,6 +989,85 @@ def with_told(plan: Plan, told: TellsToo, tools: Mapping[str, ToolSpec]) -> Plan
     )
     try:
         return check_plan(replace(plan, steps=steps), tools)
+    except PlanError:
+        return None
+
+
+def with_deeds_in_words(plan: Plan, said: Utterance) -> Plan:
+    """Return the plan whose mails tell what it does in a sentence, not by the fields of what was made: "book it and
+    email him that it's on"."""
+    steps = list(plan.steps)
+    for k, step in enumerate(steps):
+        ref = step.arguments.get("text")
+        if step.tool not in _TOLD_BY or not isinstance(ref, Ref) or ref.path:
+            continue
+        whom = " ".join(str(steps[one.step].arguments.get("name", "")) for one in step.refs() if one != ref).strip()
+        if told := said_of_step(plan, ref.step, said.text, whom):
+            after = tuple(dict.fromkeys((*step.after, ref.step)))
+            steps[k] = replace(step, arguments={**step.arguments, "text": told}, after=after)
+    return replace(plan, steps=tuple(steps))
+
+
+def without_echoes(plan: Plan, tools: Mapping[str, ToolSpec]) -> Plan:
+    """Return the plan without steps that add once more what another step of it adds: an event whose title is all of
+    the event just added. The same where another step needs one of them."""
+    echoes = {k for k, step in enumerate(plan.steps) if _is_echo(step, plan.steps)}
+    kept = [k for k in range(len(plan.steps)) if k not in echoes]
+    if not echoes or any(plan.steps[k].needs() & echoes for k in kept):
+        return plan
+    at = {k: place for place, k in enumerate(kept)}
+    try:
+        return check_plan(replace(plan, steps=tuple(renumbered(plan.steps[k], at) for k in kept)), tools)
+    except PlanError:
+        return plan
+
+
+def _is_echo(step: Step, steps: Sequence[Step]) -> bool:
+    title = step.arguments.get("title")
+    return step.tool == _EVENT and isinstance(title, Ref) and not title.path and steps[title.step].tool == _EVENT
+
+
+def with_put_in(plan: Plan, put: PutIn, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Return the plan of a request that ends in "and put it in my calendar": the plan itself where it adds an event;
+    where it writes one mail, with an event of what is written; where its day is open, with these words left undone.
+    None where it does something else."""
+    if any(step.tool == _EVENT for step in plan.steps):
+        return plan
+    texts = [step.arguments.get("text") for step in plan.steps if step.tool in _TOLD_BY]
+    if len(texts) != 1 or not isinstance(texts[0], str):
+        return None
+    if put.day is None or _EVENT not in tools:
+        return replace(plan, unserved=(*plan.unserved, put.text))
+    event: dict[str, Argument] = {"title": texts[0], "start": str(put.day.views["start"])}
+    if isinstance(end := put.day.views.get("end"), str):
+        event["end"] = end
+    try:
+        return check_plan(replace(plan, steps=(*plan.steps, Step(_EVENT, event, text=put.text))), tools)
+    except PlanError:
+        return replace(plan, unserved=(*plan.unserved, put.text))
+
+
+def swallowed(plan: Plan, said: Utterance) -> tuple[str, str] | None:
+    """Return what is written to one person and what is asked for besides, where a mail's text holds both, though they
+    are acts of their own: "tell Ida I'm fine and ask Ben if he comes". None where no text does."""
+    writing = [step.arguments.get("text") for step in plan.steps if step.tool in _TOLD_BY]
+    if len(writing) != 1 or not isinstance(writing[0], str) or plan.unserved or is_taught(plan):
+        return None
+    for act in said.acts[1:]:
+        told = _TELLS.match(act.text)
+        named = {slot.start for slot in act.slots if slot.kind == "person"}
+        if told is not None and act.start + told.end() in named and act.text.rstrip(" .!?") in writing[0]:
+            return said.text[: act.start].rstrip(" ,;&").removesuffix(" and"), said.text[act.start :]
+    return None
+
+
+def joined(first: Plan, then: Plan, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Return one plan of two, of the confidence of the less sure one; None where they do not fit together."""
+    steps = (*first.steps, *shifted(then.steps, len(first.steps)))
+    rests = tuple(dict.fromkeys((*first.rests_on, *then.rests_on)))
+    unserved, sure = (*first.unserved, *then.unserved), min(first.confidence, then.confidence)
+    try:
+        return check_plan(replace(first, steps=steps, unserved=unserved, rests_on=rests, confidence=sure), tools)
     except PlanError:
         return None
 

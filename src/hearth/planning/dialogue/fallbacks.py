@@ -20,6 +20,7 @@ from hearth.language.reading import (
     spaced,
     two_questions,
 )
+from hearth.language.temporal.time_words import WEEKDAYS
 from hearth.language.thesaurus import KNOWN_WORDS, POLITE, QUESTIONS
 from hearth.language.tokens import NUMBER_WORDS, Slot, Token, listed, stem, stems, tokens
 from hearth.memory.answers.home_answers import LEAST_OWN
@@ -1017,10 +1018,10 @@ def other_queries(text: str, plan: Plan, slots: Sequence[Slot]) -> list[Plan]:
     "Cancel pilates this week back hurts" is about pilates. Each is a stretch of words between values and marks, without
     words of asking around it, and none holds what another step looks for: who a mail goes to is not what it speaks of.
     """
+    found = _called_by_a_time(text, plan, slots)
     looks = [k for k, step in enumerate(plan.steps) if isinstance(step.arguments.get("query"), str)]
     if len(looks) != 1:
-        return []
-    found: list[Plan] = []
+        return found
     step = plan.steps[looks[0]]
     is_named = bool(_NAMING & step.arguments.keys() - {"query"})
     if is_named and re.search(rf"{_REASON}{re.escape(str(step.arguments['query']))}\b", text, re.IGNORECASE):
@@ -1031,6 +1032,33 @@ def other_queries(text: str, plan: Plan, slots: Sequence[Slot]) -> list[Plan]:
         if said.lower() != str(step.arguments["query"]).lower() and stems(said).isdisjoint(elsewhere):
             changed = replace(step, arguments={**step.arguments, "query": said})
             found.append(replace(plan, steps=(*plan.steps[: looks[0]], changed, *plan.steps[looks[0] + 1 :])))
+    return found
+
+
+_MAIL_AFTER = re.compile(r"\s+(?:e-?mails?|mails?|messages?|newsletters?)\b", re.IGNORECASE)
+_OF_DAYS = frozenset(
+    listed(
+        "the of last this next past today tomorrow yesterday tonight week month year day weekend morning afternoon "
+        "evening night first early late"
+    )
+)
+
+
+def _called_by_a_time(text: str, plan: Plan, slots: Sequence[Slot]) -> list[Plan]:
+    """Return the plan that looks for the words in front of "mail" which were read as when it came: "the Christmas
+    mail" may be about Christmas. "The Friday mail" is of that day."""
+    found: list[Plan] = []
+    for k, step in enumerate(plan.steps):
+        for slot in slots if step.tool == "find_mail" and "start" in step.arguments else ():
+            words = [word for word in _WORD.findall(slot.text.lower()) if word not in _OF_DAYS]
+            if slot.kind != "time" or slot.cue_start < slot.start or _MAIL_AFTER.match(text, slot.end) is None:
+                continue
+            if all(word in WEEKDAYS for word in words):
+                continue
+            kept = {name: value for name, value in step.arguments.items() if name not in ("start", "end")}
+            query = " ".join(one for one in (slot.text, kept.get("query")) if isinstance(one, str))
+            changed = replace(step, arguments={**kept, "query": query})
+            found.append(replace(plan, steps=(*plan.steps[:k], changed, *plan.steps[k + 1 :])))
     return found
 
 
@@ -1084,6 +1112,36 @@ def with_said_title(text: str, plan: Plan, place: int, found: Sequence[object]) 
     steps = list(plan.steps)
     steps[place] = replace(step, arguments={**step.arguments, "query": " ".join(words[0])})
     return replace(plan, steps=tuple(steps))
+
+
+_REPLY = "draft_reply"
+_ANSWERED = re.compile(r"\A(?:(?:re|aw|fwd?|wg|sv)\s*:\s*)+", re.IGNORECASE)
+
+
+def replied_to(plan: Plan) -> list[int]:
+    """Return the look-ups of which a reply answers the one mail."""
+    answered = {ref.step for step in plan.steps if step.tool == _REPLY for ref in step.refs() if ref.path == ("id",)}
+    return [k for k in sorted(answered) if plan.steps[k].tool == "find_mail"]
+
+
+def to_newest_of_thread(plan: Plan, place: int, found: Sequence[object]) -> Plan | None:
+    """Return the plan whose reply answers the first, newest of the mails that a look-up found, where all are somebody's
+    about one subject; None where they are of several."""
+    threads = {
+        (str(one.get("sender", "")).lower(), _ANSWERED.sub("", _title_of(one).strip()).lower())
+        for one in found
+        if isinstance(one, Mapping)
+    }
+    if len(found) < 2 or len(threads) != 1 or "" in next(iter(threads)):
+        return None
+    newest, one = Ref(place, ("0", "id")), Ref(place, ("id",))
+    steps = tuple(
+        replace(step, arguments={name: newest if value == one else value for name, value in step.arguments.items()})
+        if step.tool == _REPLY
+        else step
+        for step in plan.steps
+    )
+    return replace(plan, steps=steps)
 
 
 def _title_of(record: object) -> str:
