@@ -15,7 +15,7 @@ from hearth import patterns as re
 from hearth.language.tokens import listed
 from hearth.memory.inquiry.answer_reading import Reading, least_chance, money_in, money_text, number_text
 from hearth.memory.inquiry.answer_telling import sentence_of, told_at
-from hearth.memory.search.passage_store import unwrapped
+from hearth.memory.search.passage_store import SENTENCE, unwrapped
 from hearth.memory.search.search_words import keys_of
 from hearth.protocols import HomeAnswer
 
@@ -35,7 +35,7 @@ _RATE = re.compile(
 _NOT_ADDED = re.compile(
     r"\b(?:or|either|instead|rather than|less|minus|off|discount\w*|refund\w*|credit\w*|already|rest|remaining"
     r"|remainder|balance|half|between|up to|at least|at most|unless|if|before|after|until|would have|of which|including"
-    r"|includes|incl|vat|tax|excess|save|saved|used to|not|last (?:year|month|time))\b|n['’]t\b|%|\bfrom [€£$]"
+    r"|includes|incl|vat|tax|excess|save|saved|used to|not|(?<!same as )last (?:year|month|time))\b|n['’]t\b|%|\bfrom [€£$]"
     r"|[€£$]\d[\d.,]* ?[-–] ?[€£$]?\d",
     re.I,
 )
@@ -119,7 +119,8 @@ def sum_answer(question: str, readings: Sequence[Reading]) -> HomeAnswer | None:
     if not is_sum_asked and not _BESIDE_ASKED.search(question):
         return None
     for one in (one for one in readings if one.chance >= least_chance() and _is_amount(one.text)):
-        for text in (sentence_of(one), _lines_about(one)):
+        texts = (sentence_of(one), _lines_about(one), *((_sentences_about(one),) if is_sum_asked else ()))
+        for text in texts:
             items = items_of(text)
             meant = meant_of(items, question)
             if not _is_sum(meant) or (not is_sum_asked and len(meant) < 2):  # "and" may join other things
@@ -153,3 +154,18 @@ def _lines_about(one: Reading) -> str:
     while last + 1 < len(lines) and last - at < _MOST_LINES and money_in(lines[last + 1]):
         last += 1
     return "\n".join(lines[first : last + 1]) if last > first else ""
+
+
+def _sentences_about(one: Reading) -> str:
+    """Return the sentences with amounts around the one that a reading stands in; empty where the passage says a sum."""
+    text = unwrapped(one.candidate.passage.read)
+    found = list(SENTENCE.finditer(text))
+    said = [item.group() for item in found]
+    if any(_SUM_STATED.search(sentence) and money_in(sentence) for sentence in said):
+        return ""
+    first = last = next((k for k, item in enumerate(found) if item.start() <= one.start < item.end()), 0)
+    while first > 0 and money_in(said[first - 1]):
+        first -= 1
+    while last + 1 < len(said) and last - first < _MOST_LINES and money_in(said[last + 1]):
+        last += 1
+    return "\n".join(said[first : last + 1]) if last > first else ""
