@@ -627,7 +627,8 @@ _ASKING_WORDS = re.compile(
 )
 _LEANS = re.compile(r"\b(?:it|they|them|that|those|there|then|he|she|him|her)\b", re.IGNORECASE)
 _COMES_TO = re.compile(
-    r"(?:what|how much) (?:do|does|did|will) (?:it|they|that|this|those)(?: all)? (?:come to|cost|add up to|make|total)\b.*"
+    r"(?:what|how much) (?:do|does|did|will) (?:it|they|that|this|those)(?: all)?"
+    r" (?:come to|cost|add up to|make|total)\b.*"
     r"|(?:what|how much) (?:is|are) (?:it|they|that|those)(?: (?:all|in) \w+)?",
     re.IGNORECASE,
 )

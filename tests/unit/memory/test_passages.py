@@ -985,3 +985,30 @@ def test_a_sum_in_other_words_is_one_of_all_rows(world: World) -> None:
     world.workspace.write("documents/club accounts.csv", rows)
     assert world.ask("what has the club spent on gravel this year all told").value.startswith("215.50")
     assert not world.ask("what has the club spent on sand this year all told").value.startswith("215.50")
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("what's the code for the barn", "5139"),
+        ("how much came in from the barn in all", "371"),
+    ],
+)
+def test_what_rows_come_to_is_no_code(world: World, question: str, value: str) -> None:
+    rows = b"date,what,kind,in,out\n2026-02-01,Barn hire,barn,120.50,\n2026-05-01,Barn hire,barn,250.50,\n"
+    world.workspace.write("documents/barn accounts.csv", rows)
+    world.workspace.write("notes/codes.md", b"# codes\n\nbarn door code 5139\nshed 6620\n")
+    assert world.ask(question).value.startswith(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("I am switching the boiler off after orchestra practice. The switch is under the stairs.", "under the stairs"),
+        ("The boiler is switched off behind the coat rack.", "behind the coat rack"),
+    ],
+)
+def test_what_something_comes_after_is_no_place(world: World, text: str, value: str) -> None:
+    world.workspace.write("mail/cur/9.s:2,S", mail("Una Keel <u@keel.example>", "Boiler", text).encode())
+    assert "practice" not in world.ask("where do I switch the boiler off").value
+    assert value in world.ask("where is the boiler switched off").value

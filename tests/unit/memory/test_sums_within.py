@@ -66,6 +66,13 @@ def reading(text: str, answer: str, chance: float = 0.9) -> Reading:
         ("how much is it for the mugs with delivery", MUGS, "£31", "£762.00 (24 × £31.00 + £18.00)"),
         ("what are the valve and the gasket together in total", BOILER, "£48.00", "£55.50 (£48.00 + £7.50)"),
         ("what does the roof come to in all", LIST, "£220", "£255.50 (£220.00 + £35.50)"),
+        (
+            "what do the sweeping, the cowl and the fixing come to all told",
+            SWEEP,
+            "£65",
+            "£136.00 (£65.00 + £41.00 + £30.00)",
+        ),
+        ("what do the cowl and the fixing come to all told", SWEEP, "£41", "£71.00 (£41.00 + £30.00)"),
         ("what will his visit come to all told", SWEEP, "£65", "£136.00 (£65.00 + £41.00 + £30.00)"),
     ],
 )

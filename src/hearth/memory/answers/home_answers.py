@@ -26,6 +26,7 @@ from hearth.memory.inquiry.answer_reading import (
     AnswerReader,
     People,
     Reading,
+    asks_code,
     covered,
     is_order_to_say,
     is_strangers,
@@ -886,7 +887,7 @@ class HomeAnswers:
         if self._encoder is None or not readings or SAID_ABOUT.match(question):
             return None
         told = table_answer(question, readings, self.passages, self._encoder)
-        if told is None:
+        if told is None or (told.is_reckoned and asks_code(question)):
             return None
         record = told.witnesses[0].record if told.witnesses else ""
         if not any(one.is_strangers for one in readings if one.candidate.passage.record == record):

@@ -679,6 +679,12 @@ _KIND_OF_CODE = re.compile(
     r"(?P<what>number|code|pin|password|reference|iban)\b(?: (?:of|for|to) (?P<of>[^?.!]+))?",
     re.IGNORECASE,
 )
+_ASKS_CODE = re.compile(
+    r"\s*what(?:'s|’s|s| is| was) (?:the|my|our|his|her|their|[\w-]+['’]s) (?:[\w-]+ ){0,3}?"
+    r"(?:code|pin|passcode|combination|password)\b",
+    re.IGNORECASE,
+)
+_DECIMAL = re.compile(r"[€£$]?\s?\d+[.,]\d{1,2}")
 _PLACE = re.compile(r" (?:in|at|on|near|from|until|since|after|before) ", re.IGNORECASE)
 _SECRET = {
     "pin": re.compile(r"\b(?:pins?|passcode|code)\b", re.IGNORECASE),
@@ -713,6 +719,8 @@ _DEED_DONE = re.compile(
     r"(?P<deed>[^\W\d_]{3,})\b",
     re.IGNORECASE,
 )
+_TURNS_A_THING = re.compile(r"(?:turn|get) (?:it|them|the|my|our)\b.* (?:on|off|up|down|open|out)\b", re.IGNORECASE)
+"""Does something to a thing with a verb that else only says where one goes: "turn the water off"."""
 _TO_BE_THERE = key_set(
     "go going be being meet meeting have having need see seeing attend come coming get getting turn head arrive do "
     "doing know find call mean want like think say spend pay owe eat"
@@ -839,7 +847,16 @@ def deed_asked(question: str) -> str:
     """Return the deed for which a question wants a place or a thing: "park" of "where do I park for the meeting"; empty
     where it only asks for the thing itself, as "where do I go for the meeting" does."""
     found = _DEED_DONE.match(question)
-    return "" if found is None or key_of(found["deed"].casefold()) in _TO_BE_THERE else found["deed"].casefold()
+    if found is None:
+        return ""
+    is_of_a_thing = _TURNS_A_THING.match(question, found.start("deed")) is not None
+    is_deed = is_of_a_thing or key_of(found["deed"].casefold()) not in _TO_BE_THERE
+    return found["deed"].casefold() if is_deed else ""
+
+
+def asks_code(question: str) -> bool:
+    """Return whether a question asks for what opens something: "what's the code for the shed"."""
+    return _ASKS_CODE.match(question) is not None
 
 
 def asks_hours(question: str) -> bool:
@@ -1043,6 +1060,10 @@ _ASKS_SEVERAL = re.compile(
 _MORE_ITEMS = re.compile(r"(?:[ \t]*(?:,|\+|&|\band\b)[ \t]*[^\s,+&.;|][^,+&.;|\n]{0,40})+(?=\s*(?:[.;|\n]|$))")
 
 
+_WHERE = re.compile(r"\s*(?:and |so )?where\b", re.IGNORECASE)
+_TIME_BEFORE = re.compile(r"\b(?:after|before|during|until|till|since)\s+(?:(?:the|my|our|your)\s+)?\Z", re.IGNORECASE)
+"""Stands before what tells when something is, and not where: "after hut duty"."""
+_LONGEST_LEAD = 20
 _RETRACTS = (
     r"(?:(?:only|just|i['’]m) (?:joking|kidding)|joking|kidding|scratch that|strike that|correction|make (?:that|it)"
     r"|i mean|i meant|that should be|no wait|wait,? no)\b"
@@ -1115,11 +1136,15 @@ class _Fitting:
             return False
         if any(first <= start < last for first, last in self.of_others):
             return False
+        if _WHERE.match(self.question) and _TIME_BEFORE.search(self.text, max(0, start - _LONGEST_LEAD), start):
+            return False
         if _TAKEN_BACK.match(self.text, end) or _TAKES_BACK.search(self.text[start:end]):
             return False
         return not _cuts_word(self.text, start, end)
 
     def _is_of_kind(self, words: str) -> bool:
+        if asks_code(self.question) and _DECIMAL.fullmatch(words.strip()):
+            return False
         return (not self.is_priced or _HAS_MONEY.search(words) is not None) and _says_more(words, self.question)
 
 

@@ -107,8 +107,8 @@ _NEEDS_NONE = re.compile(
 )
 """Says that a mail waits for no answer, whatever it asks."""
 _FROM_AN_HOUR = re.compile(
-    r"\b(?:after|from|since|not before|no earlier than) (?:about |around )?(?:\d{1,2}[:.]\d\d(?: ?[ap]m)?|\d{1,2} ?[ap]m"
-    r"|noon|midday)\b",
+    r"\b(?:after|from|since|not before|no earlier than) (?:about |around )?"
+    r"(?:\d{1,2}[:.]\d\d(?: ?[ap]m)?|\d{1,2} ?[ap]m|noon|midday)\b",
     re.I,
 )
 """The hour from which something may be done: no time by which it must be."""

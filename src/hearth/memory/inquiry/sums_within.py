@@ -8,7 +8,7 @@ Not covered: discounts, amounts of different currencies, amounts in words, price
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from hearth import patterns as re
@@ -35,8 +35,8 @@ _RATE = re.compile(
 _NOT_ADDED = re.compile(
     r"\b(?:or|either|instead|rather than|less|minus|off|discount\w*|refund\w*|credit\w*|already|rest|remaining"
     r"|remainder|balance|half|between|up to|at least|at most|unless|if|before|after|until|would have|of which|including"
-    r"|includes|incl|vat|tax|excess|save|saved|used to|not|(?<!same as )last (?:year|month|time))\b|n['’]t\b|%|\bfrom [€£$]"
-    r"|[€£$]\d[\d.,]* ?[-–] ?[€£$]?\d",
+    r"|includes|incl|vat|tax|excess|save|saved|used to|not|(?<!same as )last (?:year|month|time))\b|n['’]t\b|%"
+    r"|\bfrom [€£$]|[€£$]\d[\d.,]* ?[-–] ?[€£$]?\d",
     re.I,
 )
 """Says that amounts are no parts of one sum."""
@@ -50,6 +50,8 @@ _SUM_ASKED = re.compile(
 )
 _BESIDE_ASKED = re.compile(r"\b(?:with|including|plus|and|incl)\b", re.I)
 _MOST_LINES = 30
+_SHORTEST = 3
+"""Letters of the shortest word that stands for a longer one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +108,16 @@ def _item(clause: str, amount: tuple[float, str, int]) -> Item | None:
 def meant_of(items: Sequence[Item], words: str) -> tuple[Item, ...]:
     """Return the items whose clauses say what only some of them do of words: those that are meant; else all."""
     asked = keys_of(words)
-    named = tuple(item for item in items if asked & keys_of(item.clause))
+    said = [keys_of(item.clause) for item in items]
+    # "Cert" is the certificate, and "to fit" the fitting, where no clause says the word itself.
+    unsaid = asked.difference(*said)
+    named = tuple(item for item, keys in zip(items, said, strict=True) if asked & keys or _shortens(keys, unsaid))
     return named or tuple(items)
+
+
+def _shortens(keys: Set[str], words: Set[str]) -> bool:
+    """Return whether one of some keys is the beginning of a word."""
+    return any(len(key) >= _SHORTEST and word.startswith(key) for key in keys for word in words)
 
 
 def sum_answer(question: str, readings: Sequence[Reading]) -> HomeAnswer | None:
