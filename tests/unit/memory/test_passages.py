@@ -1012,3 +1012,17 @@ def test_what_something_comes_after_is_no_place(world: World, text: str, value: 
     world.workspace.write("mail/cur/9.s:2,S", mail("Una Keel <u@keel.example>", "Boiler", text).encode())
     assert "practice" not in world.ask("where do I switch the boiler off").value
     assert value in world.ask("where is the boiler switched off").value
+
+
+@pytest.mark.parametrize(
+    ("question", "is_sure"),
+    [
+        ("what do I need to pay Nell for the mornings she did", False),
+        ("what do I pay Nell a morning", True),
+    ],
+)
+def test_the_price_of_one_is_not_surely_that_of_several(world: World, question: str, is_sure: bool) -> None:
+    world.workspace.write("notes/nell.md", b"# Nell\n\npay Nell \xc2\xa345.50 a morning from 1 October\n")
+    found = world.ask(question)
+    assert "45.50" in found.value
+    assert (found.chance >= LEAST_SURE) is is_sure
