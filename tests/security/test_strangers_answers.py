@@ -284,7 +284,7 @@ def unsure_of(subject: str, sender: str, encoder: MiniLMEncoder, reader: AnswerR
     with Store.open(tmp_path / "hearth.db") as store:
         home = HomeAnswers(store, encoder, reader)
         list(home.refresh(call.workspace, call.now.tzinfo))
-        readings = [replace(one, chance=LEAST_NEAR) for one in home._readings("where is the ladder", call)]
+        readings = [replace(one, chance=LEAST_NEAR) for one in home.readings("where is the ladder", call)]
         return home._nearest(readings)
 
 
