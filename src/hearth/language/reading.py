@@ -312,8 +312,8 @@ def without_frame(text: str) -> str:
 # Parses what memory is asked: a question, or a matter, without the words that only lead to it; two asked as one.
 #
 # Covered: "do you remember where I parked", "did I tell you Lotte's shoe size", "where did I say the tent is", "whats
-# the code"; "when is the MOT and what does it cost". Not covered: three questions in one, a second one without a
-# pronoun ("and by when"); languages other than English.
+# the code"; "when is the MOT and what does it cost"; "how much is it, and by when". Not covered: three questions
+# in one; languages other than English.
 
 _CALL = re.compile(
     r"\s*(?:(?:hey|hi|hello|ok|okay|so|well|and|now|please|hearth|sorry|um|uh)\b[,!.]?\s*)+|[\s,:;–-]+"
