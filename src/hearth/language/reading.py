@@ -312,8 +312,8 @@ def without_frame(text: str) -> str:
 # Parses what memory is asked: a question, or a matter, without the words that only lead to it; two asked as one.
 #
 # Covered: "do you remember where I parked", "did I tell you Lotte's shoe size", "where did I say the tent is", "whats
-# the code"; "when is the MOT and what does it cost". Not covered: three questions in one, a second one without a
-# pronoun ("and by when"); languages other than English.
+# the code"; "when is the MOT and what does it cost"; "how much is it, and by when". Not covered: three questions
+# in one; languages other than English.
 
 _CALL = re.compile(
     r"\s*(?:(?:hey|hi|hello|ok|okay|so|well|and|now|please|hearth|sorry|um|uh)\b[,!.]?\s*)+|[\s,:;–-]+"
@@ -341,7 +341,9 @@ _MATTER = re.compile(
 _ASIDE = re.compile(
     r",?\s*\b(?:did|do) (?:i|we) (?:say|tell you|mention)(?: that)?\b"
     r"|,?\s*\b(?:i (?:told|said|mentioned|gave)(?: it| that| this)?(?: to)?(?: you)?"
-    r"(?: once| before| already| in \w+| last \w+)?|again|do you know|you know|please|by the way)[\s?.!]*$",
+    r"(?: once| before| already| in \w+| last \w+)?|again|do you know|you know|please|by the way)[\s?.!]*$"
+    r"|\s*[,;.–-]+\s*(?:i(?:['’]ve| have)? (?:clean |completely |quite |always )?(?:forgotten|forget|forgot)"
+    r"|i (?:can['’]?t|cannot|don['’]?t) (?:remember|recall)|it['’]?s slipped my mind)[\s?.!]*$",
     re.IGNORECASE,
 )
 _QUESTION = re.compile(
@@ -612,6 +614,52 @@ def two_questions(question: str) -> tuple[str, str] | None:
         return None
     pronoun = next(form for form in _PRONOUNS if form.search(found["second"]))
     return found["first"], pronoun.sub(found["thing"], found["second"], count=1)
+
+
+_BARE = r"(?:by when|until when|when|where|who|what time|how (?:much|long|often|many))"
+_BESIDE = re.compile(
+    rf"\s*(?P<first>{_ASKED_BY}\b[^?]*?[^?,\s]),? and (?:(?P<bare>{_BARE})|(?P<second>(?<=, and ){_ASKED_BY}"
+    r"(?:(?: \w+){0,2} (?:do|does|did|is|are|was|were|will|would|can|should|has|have)|['’]s)\b[^?]+?))[?.!\s]*",
+    re.IGNORECASE,
+)
+_ASKING_WORDS = re.compile(
+    r"\s*(?:by when|what time|how (?:much|long|often|many)|what|when|where|who|how|which)(?=\s|['’]s)", re.IGNORECASE
+)
+_LEANS = re.compile(r"\b(?:it|they|them|that|those|there|then|he|she|him|her)\b", re.IGNORECASE)
+_COMES_TO = re.compile(
+    r"(?:what|how much) (?:do|does|did|will) (?:it|they|that|this|those)(?: all)?"
+    r" (?:come to|cost|add up to|make|total)\b.*"
+    r"|(?:what|how much) (?:is|are) (?:it|they|that|those)(?: (?:all|in) \w+)?",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedBeside:
+    """A question with a second one that only goes with it."""
+
+    first: str
+    second: str
+    is_bare: bool
+    """Whether the second is its asking word alone: "and by when"."""
+    is_sum: bool
+    """Whether the second asks what all that answers the first comes to."""
+    leans: bool
+    """Whether the second does not say of what it asks: "they", "it"."""
+    full_second: str
+    """The second with what the first says of the matter."""
+
+
+def asked_beside(question: str) -> AskedBeside | None:
+    """Split a question from one that follows on it: "how much do they want, and by when"; None where it is one."""
+    found = _BESIDE.fullmatch(question)
+    if found is None:
+        return None
+    first, second = found["first"], found["bare"] or found["second"]
+    is_bare, is_sum = found["bare"] is not None, _COMES_TO.fullmatch(second) is not None
+    leans = is_bare or _LEANS.search(second) is not None
+    full = f"{second} {_ASKING_WORDS.sub('', first)}" if is_bare else second
+    return AskedBeside(first, second, is_bare, is_sum, leans, full)
 
 
 # ── Admissibility ─────────────────────────────────────────────────────────────────────────────────────────

@@ -26,6 +26,8 @@ from hearth.language.reading import (
         ("did I tell you where the tent is", "where the tent is"),
         ("what was that wine again", "what was that wine"),
         ("I forgot, when is the party", "when is the party"),
+        ("when is the party, i've clean forgotten", "when is the party"),
+        ("what have I forgotten", "what have I forgotten"),
         ("am I allergic to nuts", "am I allergic to nuts"),
         ("whats Lotte allergic to", "what's Lotte allergic to"),
         ("hey wheres the tent", "where's the tent"),

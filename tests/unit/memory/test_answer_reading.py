@@ -7,6 +7,7 @@ import pytest
 from hearth.memory.inquiry.answer_reading import (
     SIGNS,
     AnswerReader,
+    People,
     _cuts_word,
     asked_of,
     asks_yes_or_no,
@@ -51,6 +52,8 @@ def test_a_text_that_does_not_name_what_is_asked_for(question: str, text: str, l
         ("what should we bring to the party", "bring"),
         ("what do I need to wear at the gala", "wear"),
         ("where do I go for the meeting", ""),
+        ("where do I turn the gas off", "turn"),
+        ("where do I turn up for the meeting", ""),
         ("where is the meeting", ""),
         ("what do we have on Friday", ""),
     ],
@@ -280,3 +283,24 @@ def test_a_question_word_is_nobody(question: str, whose: set[str]) -> None:
 def test_a_code_is_told_whole(text: str, words: str, is_cut: bool) -> None:
     start = text.index(words)
     assert _cuts_word(text, start, start + len(words)) is is_cut
+
+
+LEASE = (
+    "Lessor: Omar Reyes. Lessee: Freya Lund.\n1. The lessee may end the lease with six weeks' notice.\n"
+    "2. The lessor must give two days' notice before a visit.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "of_others"),
+    [
+        ("how much notice does Freya have to give me", ["2."]),
+        ("how much notice do I have to give Freya", ["1."]),
+        ("how much notice does the lessor have to give", []),
+        ("how much notice does Freya get before a visit", []),
+    ],
+)
+def test_what_binds_the_other_party_is_no_answer(question: str, of_others: list[str]) -> None:
+    people = People("omar", frozenset({"freya", "priya"}), frozenset({"freya", "priya"}))
+    passage = note(LEASE, "Lease", "document")
+    assert [passage.read[a:b].split()[0] for a, b in lines_of_others(question, passage, people)] == of_others

@@ -927,3 +927,102 @@ def test_no_vector_of_what_was_replaced_is_kept(store: Store, encoder: MiniLMEnc
     slow.meanwhile = lambda: put("about the garden")
     next(passages.embed())
     assert not store.query("SELECT 1 FROM passage_vector")
+
+
+ROOM = "The week is £910. To keep the cabin for you we need £120 by 4 December. Please come after 3pm with your own towels."
+JOBS = "date,client,task,total,settled\n2026-11-02,Reed,Zip,12.50,no\n2026-11-03,Moss,Hem,9.00,yes\n2026-11-09,Lund,Lining,48.00,no\n"
+
+
+@pytest.mark.parametrize(
+    ("question", "told", "untold"),
+    [
+        ("how much does Larch Holidays need to keep the cabin, and by when", ("£120", "4 December"), "20 November"),
+        (
+            "how much does Larch Holidays need to keep the cabin, and who can mend it",
+            ("£120", "nothing says"),
+            "towels",
+        ),
+        ("which clients have not settled, and what does it come to", ("Reed; Lund", "60.5"), "69.5"),
+    ],
+)
+def test_a_second_question_without_a_matter_is_answered_of_the_first(
+    world: World, question: str, told: tuple[str, str], untold: str
+) -> None:
+    world.workspace.write("mail/cur/9.l:2,S", mail("Larch Holidays <l@larch.example>", "Your cabin", ROOM).encode())
+    world.workspace.write("documents/sewing jobs.csv", JOBS.encode())
+    found = world.ask(question)
+    assert all(one in found.value for one in told)
+    assert untold not in found.value
+
+
+@pytest.mark.parametrize(
+    ("text", "due"),
+    [
+        ("Could you bring the forms after 3pm?", "unknown"),
+        ("Could you send the forms by 4 December?", "Friday 4 December 2026"),
+    ],
+)
+def test_the_hour_from_which_one_may_come_is_no_day_by_which(world: World, text: str, due: str) -> None:
+    world.workspace.write("mail/cur/9.f:2,S", mail("Nia Frost <n@frost.example>", "Forms", text).encode())
+    found = world.ask("by when does Nia need an answer")
+    assert due in (found.kind, found.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("You can have the loom for £410, no, just kidding, £360 to you.", "£360"),
+        ("You can have the loom for £410, no VAT, and it is worth £460.", "£410"),
+    ],
+)
+def test_a_value_that_is_taken_back_at_once_is_no_answer(world: World, text: str, value: str) -> None:
+    world.workspace.write("mail/cur/9.o:2,S", mail("Odd Berg <o@berg.example>", "Loom", text).encode())
+    assert world.ask("how much does Odd want for the loom").value == value
+
+
+def test_a_sum_in_other_words_is_one_of_all_rows(world: World) -> None:
+    rows = b"date,what,kind,in,out\n2026-02-01,Gravel 1 load,gravel,,70.00\n2026-05-01,Gravel 2 loads,gravel,,145.50\n"
+    world.workspace.write("documents/club accounts.csv", rows)
+    assert world.ask("what has the club spent on gravel this year all told").value.startswith("215.50")
+    assert not world.ask("what has the club spent on sand this year all told").value.startswith("215.50")
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("what's the code for the barn", "5139"),
+        ("how much came in from the barn in all", "371"),
+    ],
+)
+def test_what_rows_come_to_is_no_code(world: World, question: str, value: str) -> None:
+    rows = b"date,what,kind,in,out\n2026-02-01,Barn hire,barn,120.50,\n2026-05-01,Barn hire,barn,250.50,\n"
+    world.workspace.write("documents/barn accounts.csv", rows)
+    world.workspace.write("notes/codes.md", b"# codes\n\nbarn door code 5139\nshed 6620\n")
+    assert world.ask(question).value.startswith(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("I am switching the boiler off after orchestra practice. The switch is under the stairs.", "under the stairs"),
+        ("The boiler is switched off behind the coat rack.", "behind the coat rack"),
+    ],
+)
+def test_what_something_comes_after_is_no_place(world: World, text: str, value: str) -> None:
+    world.workspace.write("mail/cur/9.s:2,S", mail("Una Keel <u@keel.example>", "Boiler", text).encode())
+    assert "practice" not in world.ask("where do I switch the boiler off").value
+    assert value in world.ask("where is the boiler switched off").value
+
+
+@pytest.mark.parametrize(
+    ("question", "is_sure"),
+    [
+        ("what do I need to pay Nell for the mornings she did", False),
+        ("what do I pay Nell a morning", True),
+    ],
+)
+def test_the_price_of_one_is_not_surely_that_of_several(world: World, question: str, is_sure: bool) -> None:
+    world.workspace.write("notes/nell.md", b"# Nell\n\npay Nell \xc2\xa345.50 a morning from 1 October\n")
+    found = world.ask(question)
+    assert "45.50" in found.value
+    assert (found.chance >= LEAST_SURE) is is_sure

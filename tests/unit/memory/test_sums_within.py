@@ -9,6 +9,9 @@ from hearth.memory.inquiry.sums_within import items_of, sum_answer
 from hearth.memory.search.passage_store import Candidate, Passage
 
 BOILER = "The valve came to £48.00, the call-out £60.00 and the new gasket £7.50."
+SWEEP = (
+    "Hi, see you then. The sweep is £65, same as last time. A new cowl is £41 and £30 to fix. Please clear the hearth."
+)
 MUGS = "We would like 24 mugs at £31 each for the shop, plus delivery £18."
 LIST = "For the roof:\n- slates £220\n- battens £35.50\nSee you on Monday."
 
@@ -63,6 +66,14 @@ def reading(text: str, answer: str, chance: float = 0.9) -> Reading:
         ("how much is it for the mugs with delivery", MUGS, "£31", "£762.00 (24 × £31.00 + £18.00)"),
         ("what are the valve and the gasket together in total", BOILER, "£48.00", "£55.50 (£48.00 + £7.50)"),
         ("what does the roof come to in all", LIST, "£220", "£255.50 (£220.00 + £35.50)"),
+        (
+            "what do the sweeping, the cowl and the fixing come to all told",
+            SWEEP,
+            "£65",
+            "£136.00 (£65.00 + £41.00 + £30.00)",
+        ),
+        ("what do the cowl and the fixing come to all told", SWEEP, "£41", "£71.00 (£41.00 + £30.00)"),
+        ("what will his visit come to all told", SWEEP, "£65", "£136.00 (£65.00 + £41.00 + £30.00)"),
     ],
 )
 def test_a_sum_that_is_asked_for(question: str, text: str, answer: str, value: str) -> None:
@@ -80,6 +91,8 @@ def test_a_sum_that_is_asked_for(question: str, text: str, answer: str, value: s
         ("how much does Sam want altogether", reading(BOILER, "£60.00", 0.01)),
         ("how much does Sam want altogether", reading(f"“{BOILER}”", f"“{BOILER}”")),
         ("what does the roof come to in all", reading(f"{LIST}\nTotal: £260", "£220")),
+        ("what will his visit come to all told", reading(f"{SWEEP} That is £130 in all.", "£65")),
+        ("how much is the sweep and the visit", reading(SWEEP, "£65")),
     ],
 )
 def test_no_sum_that_is_not_asked_for_or_not_made(question: str, one: Reading) -> None:

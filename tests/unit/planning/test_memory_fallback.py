@@ -526,3 +526,25 @@ def test_where_a_thing_is_does_not_tell_what_is_done_for_it(text: str, is_beside
     event: Plain = {"id": "a", "title": "Trustees meeting", "start": "2026-12-15T17:30:00+00:00", "place": "Town Hall"}
     found = asked_beyond_listed(Utterance(text, FIXED_NOW), plan, (StepResult(0, "done", event),), TOOLS)
     assert (None if found is None else found.is_beside) == is_beside
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "question"),
+    [
+        ("where do I turn the heating off", Plan((Step("device_state", {"device": "heating"}),)), True),
+        ("where is the heating on", Plan((Step("device_state", {"device": "heating"}),)), False),
+        (
+            "what do his jobs come to in all, lamp and plug",
+            Plan((Step("find_answer", {"question": "lamp and plug"}),), unserved=("what do his jobs come to in all",)),
+            True,
+        ),
+        (
+            "what do his jobs come to in all, who is he",
+            Plan((Step("find_answer", {"question": "who is he"}),), unserved=("what do his jobs come to in all",)),
+            False,
+        ),
+    ],
+)
+def test_a_question_that_a_plan_serves_beside_its_point_is_asked_whole(text: str, found: Plan, question: bool) -> None:
+    plan = asked_of_memory(Utterance(text, FIXED_NOW), found, TOOLS, Grounds())
+    assert (plan is not None and plan.steps[0].arguments == {"question": text}) == question

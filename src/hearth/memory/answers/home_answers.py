@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hearth import patterns as re
 from hearth.errors import NotFound, StoreError, ToolError
-from hearth.language.reading import two_questions
+from hearth.language.reading import AskedBeside, asked_beside, two_questions
 from hearth.language.request_sketch import sketch_of
 from hearth.language.tokens import listed, word_set
 from hearth.memory.answers.summaries import asked_for_summary, decision_of, summary_of
@@ -26,6 +26,7 @@ from hearth.memory.inquiry.answer_reading import (
     AnswerReader,
     People,
     Reading,
+    asks_code,
     covered,
     is_order_to_say,
     is_strangers,
@@ -58,7 +59,7 @@ from hearth.memory.inquiry.answer_telling import (
 from hearth.memory.inquiry.asking_mails import answer_from_letters
 from hearth.memory.inquiry.record_answers import answer_from_dates, answer_from_records, asked_of_dates, matter_of
 from hearth.memory.inquiry.sums_within import sum_answer
-from hearth.memory.inquiry.table_answers import table_answer
+from hearth.memory.inquiry.table_answers import table_answer, told_in
 from hearth.memory.search.collecting import (
     FOLDERS,
     FilePassages,
@@ -74,7 +75,7 @@ from hearth.models.injection_classifier import Detector
 from hearth.models.lora_encoder import questions_for
 from hearth.protocols import CallContext, Encoder, HomeAnswer, Workspace
 from hearth.storage.database import Store
-from hearth.tools.memory import DOUBTED, LEAST_SURE
+from hearth.tools.memory import DOUBTED, LEAST_SURE, N_SHOWN
 
 # ── Asked operations ──────────────────────────────────────────────────────────────────────────────────────
 # Understands which operation a question asks for, in whatever words, and says it as the parsers of operations know
@@ -528,6 +529,7 @@ _LIGHT = word_set(
 )
 """Words of questions that what answers them need not hold."""
 _LEAST_ASKED = 2
+_LEAST_ADDED = 2
 _DECIDED = re.compile(
     r"\s*(?:what|which(?: \w+){1,2}) (?:did|have|has|was|were|is)(?P<by> .*)"
     r"\b(?:decid|agree|discuss|conclud|settle|resolv|choos|chose|pick|vote|elect)\w*"
@@ -795,8 +797,13 @@ class HomeAnswers:
         """Answer two questions that are asked as one, and say which of them nothing answers."""
         parts = two_questions(question)
         if parts is None:
-            return None
-        found = [self.find_answer(part, call) for part in parts]
+            beside = asked_beside(question)
+            if beside is None:
+                return None
+            first = self.find_answer(beside.first, call)
+            parts, found = (beside.first, beside.second), [first, self._answer_beside(beside, first, call)]
+        else:
+            found = [self.find_answer(part, call) for part in parts]
         known = [one for one in found if one.kind != "unknown"]
         if not known:
             return None
@@ -804,8 +811,39 @@ class HomeAnswers:
             f"nothing says “{part}”" if one.kind == "unknown" else one.value
             for part, one in zip(parts, found, strict=True)
         ]
-        witnesses = tuple(witness for one in known for witness in one.witnesses)
+        witnesses = tuple(dict.fromkeys(witness for one in known for witness in one.witnesses))
         return HomeAnswer("text", "; ".join(said), "", witnesses, min(one.chance for one in known))
+
+    def _answer_beside(self, asked: AskedBeside, first: HomeAnswer, call: CallContext) -> HomeAnswer:
+        """Answer what is asked beside another question: its asking word alone from the sentences that answer the other,
+        what it comes to from the rows that do, anything else by reading; what answers the first is no answer to it."""
+        if asked.is_sum:
+            return self._sum_of(first, asked.first) or HomeAnswer("unknown", "", self.looked_at(), chance=0.0)
+        if not asked.is_bare:
+            told = self.find_answer(asked.full_second, call)
+            # One list of all that is asked in mails is not what "they" want.
+            is_told = told.value != first.value and (not asked.leans or len(told.witnesses) == 1)
+            told = told if is_told else HomeAnswer("unknown", "", self.looked_at(), chance=0.0)
+            return replace(told, chance=min(told.chance, DOUBTED)) if asked.leans else told
+        for witness in first.witnesses:
+            one = self._reading_in(asked.full_second, witness.quote)
+            if one.chance >= least_chance() and one.text.strip() not in ("", first.value):
+                return HomeAnswer("text", one.text.strip(" ,;:."), "", (witness,), round(one.chance, 4))
+        return HomeAnswer("unknown", "", self.looked_at(), chance=0.0)
+
+    def _sum_of(self, rows: HomeAnswer, question: str) -> HomeAnswer | None:
+        """Return what all rows of a table that answer a question come to; None where they are none, or say no sum."""
+        quotes = [[cell.partition(": ") for cell in one.quote.split(" | ")] for one in rows.witnesses]
+        heads = {tuple(head for head, *_ in row) for row in quotes}
+        if self._encoder is None or len(heads) != 1 or not _LEAST_ADDED <= len(quotes) < N_SHOWN:
+            return None
+        table = "\n".join([" | ".join(heads.pop()), *(" | ".join(value for *_, value in row) for row in quotes)])
+        for asked in ("what is the sum in total", f"what is the total of {matter_of(question)}"):
+            told = told_in(asked, table, "", self._encoder)
+            program = told.told.program if told is not None else None
+            if told is not None and program is not None and (program.operation, program.chosen.how) == ("sum", "all"):
+                return HomeAnswer("amount", told.value, "", (), min(rows.chance, DOUBTED), is_reckoned=True)
+        return None
 
     def _read_answer(self, question: str, call: CallContext) -> HomeAnswer:
         """Answer a question from the passages that speak of it."""
@@ -849,7 +887,7 @@ class HomeAnswers:
         if self._encoder is None or not readings or SAID_ABOUT.match(question):
             return None
         told = table_answer(question, readings, self.passages, self._encoder)
-        if told is None:
+        if told is None or (told.is_reckoned and asks_code(question)):
             return None
         record = told.witnesses[0].record if told.witnesses else ""
         if not any(one.is_strangers for one in readings if one.candidate.passage.record == record):
@@ -895,9 +933,14 @@ class HomeAnswers:
 
     def words_in(self, question: str, text: str) -> str:
         """Return the words of a text that answer a question; empty if it hardly does."""
+        reading = self._reading_in(question, text)
+        return reading.text.strip(" ,;:") if reading.chance >= least_chance() else ""
+
+    def _reading_in(self, question: str, text: str) -> Reading:
+        """Read a text alone."""
         passage = Passage("", "memory", "memory", "", "", None, text, 0, "")
         (reading,) = read_passages(question, [Candidate(passage, 1.0, 0.5)], self._reader)
-        return reading.text.strip(" ,;:") if reading.chance >= least_chance() else ""
+        return reading
 
     def _telling(self, readings: list[Reading]) -> list[Reading]:
         """Leave out sentences that only ask, where not who asks is told, and what strangers may have written that reads

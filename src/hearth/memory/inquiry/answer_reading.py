@@ -269,6 +269,18 @@ _MINE = re.compile(r"\b(?:my|mine)\b(?: own)? ?(?P<thing>[\w-]*)", re.IGNORECASE
 _OF_ME = re.compile(r"\s*(?:[-*•·]\s+|\|\s*)?(?:(?:me|mine|myself)\b\s*[:|=–-]|my\b)", re.IGNORECASE)
 """Begins a line that its writer jotted down of themselves."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_MUST = re.compile(
+    r"\b(?:(?:do|does|did) (?P<who>[^\W\d_]+)(?: [^\W\d_]+)? (?:have|need) to|(?:must|should|shall|can|may|has|have)"
+    r" (?P<modal>[^\W\d_]+)(?: to)?) [^\W\d_]+",
+    re.IGNORECASE,
+)
+"""Asks what somebody must or may do."""
+_PARTY = re.compile(r"\b(?P<role>[A-Z][a-z]+): (?P<name>[A-Z][\w'’-]+(?: [A-Z][\w'’-]+){0,2})")
+"""Says who a party of an agreement is: "Tenant: Jo Day"."""
+_BOUND_PARTY = re.compile(
+    r"\W*(?:\d+[.)]?\s+)?(?:the )?(?P<role>[^\W\d_]+) (?:shall|must|may|will|agrees?|undertakes?|gives?|pays?)\b",
+    re.IGNORECASE,
+)
 _LEAST_KNOWN = 3
 """Letters of the shortest name that is known where it stands without a capital or an apostrophe."""
 
@@ -322,8 +334,10 @@ def lines_of_others(question: str, passage: Passage, people: People) -> list[tup
     whose = asked_of(question, people)
     mine = _MINE.search(question) if not whose else None
     if not whose and mine is None:
-        return []
+        return _clauses_of_others(_doer(question, people), passage)
     meant = whose or frozenset({people.owner})
+    if (doer := _doer(question, people)) and (clauses := _clauses_of_others(doer, passage)):
+        return clauses
     named = keys_of(question) | meant
     lines = [one for one in _LINE.finditer(passage.read) if one.start() >= len(passage.read) - len(passage.text)]
     own = [one for one in lines if meant & keys_of(one.group()) or (mine is not None and _OF_ME.match(one.group()))]
@@ -341,6 +355,29 @@ def lines_of_others(question: str, passage: Passage, people: People) -> list[tup
         for one in lines
     ]
     return _headed(lines, heads, own, passage.read)
+
+
+def _doer(question: str, people: People) -> str:
+    """Return the key of who it is asked of what they must do: "Jo" of "how long does Jo have to wait"; else empty."""
+    found = _MUST.search(question)
+    if found is None:
+        return ""
+    name = (found["who"] or found["modal"]).casefold()
+    who = people.owner if name in ("i", "we") else key_of(name)
+    return who if who in people.known | {people.owner} else ""
+
+
+def _clauses_of_others(doer: str, passage: Passage) -> list[tuple[int, int]]:
+    """Return where the lines lie that bind another party of an agreement than the doer: "The landlord shall give ..."
+    where the passage says "Landlord: Ann Lee. Tenant: Jo Day." and Jo is the doer."""
+    parties = (
+        {found["role"].casefold(): keys_of(found["name"]) for found in _PARTY.finditer(passage.read)} if doer else {}
+    )
+    if not any(doer in names for names in parties.values()):
+        return []
+    others = {role for role, names in parties.items() if doer not in names}
+    lines = [(one, _BOUND_PARTY.match(one.group())) for one in _LINE.finditer(passage.read)]
+    return [one.span() for one, found in lines if found is not None and found["role"].casefold() in others]
 
 
 def _begins_with_another(line: str, named: Set[str], people: People, *, is_listed: bool) -> bool:
@@ -642,6 +679,12 @@ _KIND_OF_CODE = re.compile(
     r"(?P<what>number|code|pin|password|reference|iban)\b(?: (?:of|for|to) (?P<of>[^?.!]+))?",
     re.IGNORECASE,
 )
+_ASKS_CODE = re.compile(
+    r"\s*what(?:'s|’s|s| is| was) (?:the|my|our|his|her|their|[\w-]+['’]s) (?:[\w-]+ ){0,3}?"
+    r"(?:code|pin|passcode|combination|password)\b",
+    re.IGNORECASE,
+)
+_DECIMAL = re.compile(r"[€£$]?\s?\d+[.,]\d{1,2}")
 _PLACE = re.compile(r" (?:in|at|on|near|from|until|since|after|before) ", re.IGNORECASE)
 _SECRET = {
     "pin": re.compile(r"\b(?:pins?|passcode|code)\b", re.IGNORECASE),
@@ -676,6 +719,8 @@ _DEED_DONE = re.compile(
     r"(?P<deed>[^\W\d_]{3,})\b",
     re.IGNORECASE,
 )
+_TURNS_A_THING = re.compile(r"(?:turn|get) (?:it|them|the|my|our)\b.* (?:on|off|up|down|open|out)\b", re.IGNORECASE)
+"""Does something to a thing with a verb that else only says where one goes: "turn the water off"."""
 _TO_BE_THERE = key_set(
     "go going be being meet meeting have having need see seeing attend come coming get getting turn head arrive do "
     "doing know find call mean want like think say spend pay owe eat"
@@ -802,7 +847,16 @@ def deed_asked(question: str) -> str:
     """Return the deed for which a question wants a place or a thing: "park" of "where do I park for the meeting"; empty
     where it only asks for the thing itself, as "where do I go for the meeting" does."""
     found = _DEED_DONE.match(question)
-    return "" if found is None or key_of(found["deed"].casefold()) in _TO_BE_THERE else found["deed"].casefold()
+    if found is None:
+        return ""
+    is_of_a_thing = _TURNS_A_THING.match(question, found.start("deed")) is not None
+    is_deed = is_of_a_thing or key_of(found["deed"].casefold()) not in _TO_BE_THERE
+    return found["deed"].casefold() if is_deed else ""
+
+
+def asks_code(question: str) -> bool:
+    """Return whether a question asks for what opens something: "what's the code for the shed"."""
+    return _ASKS_CODE.match(question) is not None
 
 
 def asks_hours(question: str) -> bool:
@@ -1006,6 +1060,23 @@ _ASKS_SEVERAL = re.compile(
 _MORE_ITEMS = re.compile(r"(?:[ \t]*(?:,|\+|&|\band\b)[ \t]*[^\s,+&.;|][^,+&.;|\n]{0,40})+(?=\s*(?:[.;|\n]|$))")
 
 
+_WHERE = re.compile(r"\s*(?:and |so )?where\b", re.IGNORECASE)
+_TIME_BEFORE = re.compile(r"\b(?:after|before|during|until|till|since)\s+(?:(?:the|my|our|your)\s+)?\Z", re.IGNORECASE)
+"""Stands before what tells when something is, and not where: "after hut duty"."""
+_LONGEST_LEAD = 20
+_RETRACTS = (
+    r"(?:(?:only|just|i['’]m) (?:joking|kidding)|joking|kidding|scratch that|strike that|correction|make (?:that|it)"
+    r"|i mean|i meant|that should be|no wait|wait,? no)\b"
+)
+_TAKEN_BACK = re.compile(
+    rf"[\s,.;…(–-]+(?:(?:no|oops|ah|er|sorry|actually|haha|ha)[\s,.!]+)*{_RETRACTS}"
+    r"[^.;\n]*?(?:\d|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b)",
+    re.IGNORECASE,
+)
+"""Takes back what stands before it, and says another value: "£350, no, only joking, £250"."""
+_TAKES_BACK = re.compile(rf"\d.*\b{_RETRACTS}", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class _Fitting:
     """What words of a passage must be like to be an answer to a question."""
@@ -1065,9 +1136,15 @@ class _Fitting:
             return False
         if any(first <= start < last for first, last in self.of_others):
             return False
+        if _WHERE.match(self.question) and _TIME_BEFORE.search(self.text, max(0, start - _LONGEST_LEAD), start):
+            return False
+        if _TAKEN_BACK.match(self.text, end) or _TAKES_BACK.search(self.text[start:end]):
+            return False
         return not _cuts_word(self.text, start, end)
 
     def _is_of_kind(self, words: str) -> bool:
+        if asks_code(self.question) and _DECIMAL.fullmatch(words.strip()):
+            return False
         return (not self.is_priced or _HAS_MONEY.search(words) is not None) and _says_more(words, self.question)
 
 

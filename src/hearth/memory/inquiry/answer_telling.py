@@ -63,6 +63,8 @@ _OF_ONE_THING = re.compile(
     r"\s*(?:who|when|where|how|which|(?:by |at |until )?what (?:time|day|date|is the|was the))\b", re.I
 )
 """Asks for one thing, of which other lines of a list are others."""
+_RATE = re.compile(r"\s?(?:(?:per|an?|each|every|for (?:an?|each|every)) |/ ?)(?P<unit>[^\W\d_]{3,})", re.IGNORECASE)
+"""Follows a price for one of something: "£12 an hour"."""
 _LEAD = re.compile(r"(?:[-*•·]\s+)?(?P<label>[^\W\d_][\w '’-]{1,30}):\s+\S")
 _ITEM = re.compile(r"[-*•·]\s+\S")
 _N_TOLD = 3
@@ -101,8 +103,21 @@ def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> H
         rivals = [one for one in unlikely if not _agrees(_value(best), _value(one), now)][:1]
         told = [best, *(rivals or alike)]
     is_likely = told[0] is best or told[0].chance >= least_chance()
-    chance = best.chance if is_likely else min(best.chance, DOUBTED)
+    is_sure = is_likely and not _is_rate_of_many(question, best)
+    chance = best.chance if is_sure else min(best.chance, DOUBTED)
     return _told(told, chance, has_rivals=bool(rivals))
+
+
+def _is_rate_of_many(question: str, one: Reading) -> bool:
+    """Return whether an amount is for one of what several are asked for: "£12 an hour" for the hours somebody did."""
+    rate = _RATE.match(one.candidate.passage.read, one.start + len(one.text)) if money_in(one.text) else None
+    if rate is None:
+        return False
+    unit = re.escape(rate["unit"])
+    is_for_one = re.search(
+        rf"\b(?:per|an?|each|every|by the|one) {unit}\b|\b{unit}ly\b|\brates?\b", question, re.IGNORECASE
+    )
+    return is_for_one is None and re.search(rf"\b{unit}s\b", question, re.IGNORECASE) is not None
 
 
 def _told(told: Sequence[Reading], chance: float, *, has_rivals: bool) -> HomeAnswer:

@@ -106,6 +106,12 @@ _NEEDS_NONE = re.compile(
     re.I,
 )
 """Says that a mail waits for no answer, whatever it asks."""
+_FROM_AN_HOUR = re.compile(
+    r"\b(?:after|from|since|not before|no earlier than) (?:about |around )?"
+    r"(?:\d{1,2}[:.]\d\d(?: ?[ap]m)?|\d{1,2} ?[ap]m|noon|midday)\b",
+    re.I,
+)
+"""The hour from which something may be done: no time by which it must be."""
 _SENT_OUT = re.compile(
     r"\bunsubscribe\b|\b(?:view|read) (?:this|it) (?:\w+ )?(?:in|on) (?:your|a|the) (?:browser|web)", re.I
 )
@@ -217,8 +223,8 @@ def _witness(seen: Seen, said: str, due: dt.datetime | None, call: CallContext) 
 
 
 def _due(sentence: str, at: dt.datetime) -> dt.datetime | None:
-    """Find the time to come that a sentence names; of "before 5 December" that day."""
-    named = [p for p in times_named(sentence, at) if p.end > at]
+    """Find the time to come that a sentence names; of "before 5 December" that day, of "after 2pm" none."""
+    named = [p for p in times_named(_FROM_AN_HOUR.sub("", sentence), at) if p.end > at]
     if not named or named[0].start > at:
         return named[0].start if named else None
     return named[0].end - (

@@ -103,7 +103,7 @@ _MONTHS_TOGETHER = re.compile(rf"\b(?:{'|'.join(MONTHS)}) (?:and|&|plus) (?:{'|'
 _SUMS = re.compile(
     r"\b(?:did (?:i|we) (?:spend|pay|earn)|(?:have|has) (?:i|we|(?:the|our|my) \w+)"
     r" (?:spent|paid|earned)|(?:do|did) (?:i|we) .*\bspend|total"
-    rf"|altogether|in all|so far|sum of|(?:all|put|taken) together|combined)\b|{_MONTHS_TOGETHER.pattern}",
+    rf"|altogether|in all|all told|so far|sum of|(?:all|put|taken) together|combined)\b|{_MONTHS_TOGETHER.pattern}",
     re.I,
 )
 _MEAN = re.compile(r"\b(?:average|mean|on average|typical(?:ly)?)\b", re.I)
@@ -120,6 +120,8 @@ _FILTERED = re.compile(r"\b(?:unread|unopened|not|never|no|without|lack\w*|missi
 _OF_CARDS = re.compile(r"(?:tele)?phones?|mobiles?|numbers?|e-?mails?|address(?:es)?|birthdays?", re.I)
 """What a card has, and says of itself only by having it."""
 _BOUND = re.compile(r"\b(?:since|after|follow(?:s|ing)?|before|until|till?)\b(?P<by>.+)", re.I)
+_ALL_TOLD = re.compile(r"\b(?:all told|all in all|in sum|all in)\b", re.I)
+"""Asks for a sum, in words that name no matter."""
 _SMALL = word_set("""how much many what which when who whom did do does have has had was were is are i we my our spend
     spent spending earn earned earnings income pay paid cost costs total sum altogether all in on of for the a an this
     last next year month week since until average mean highest biggest largest cheapest lowest smallest most expensive
@@ -148,7 +150,7 @@ _OFFERED = re.compile(
 """Praises a price, or says what an insurance bears: nobody paid it."""
 _PRICED = re.compile(
     r"\b(?:amount|cost|price|sum|total|paid|spent|earned|earnings|income|takings|fee|usd|eur|gbp|cad|aud|euros?|pounds?"
-    r"|dollars?|kroner)\b|[€£$]",
+    r"|dollars?|kroner)\b|[€£$]|\bin ?\| ?out\b|\bcredit ?\| ?debit\b",
     re.I,
 )
 _INCLUDED = re.compile(
@@ -263,7 +265,7 @@ def _without_times(matter: str, question: str, call: CallContext) -> str:
 
 def matter_of(text: str) -> str:
     """Return the words of a question that name its matter; no year, which is a period."""
-    words = re.findall(r"[\w'’-]+", text)
+    words = re.findall(r"[\w'’-]+", _ALL_TOLD.sub("", text))
     return " ".join(w for w in words if w.casefold().removesuffix("'s") not in _SMALL and not _YEAR.fullmatch(w))
 
 

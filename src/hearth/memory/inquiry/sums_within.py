@@ -8,14 +8,14 @@ Not covered: discounts, amounts of different currencies, amounts in words, price
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from hearth import patterns as re
 from hearth.language.tokens import listed
 from hearth.memory.inquiry.answer_reading import Reading, least_chance, money_in, money_text, number_text
 from hearth.memory.inquiry.answer_telling import sentence_of, told_at
-from hearth.memory.search.passage_store import unwrapped
+from hearth.memory.search.passage_store import SENTENCE, unwrapped
 from hearth.memory.search.search_words import keys_of
 from hearth.protocols import HomeAnswer
 
@@ -35,8 +35,8 @@ _RATE = re.compile(
 _NOT_ADDED = re.compile(
     r"\b(?:or|either|instead|rather than|less|minus|off|discount\w*|refund\w*|credit\w*|already|rest|remaining"
     r"|remainder|balance|half|between|up to|at least|at most|unless|if|before|after|until|would have|of which|including"
-    r"|includes|incl|vat|tax|excess|save|saved|used to|not|last (?:year|month|time))\b|n['’]t\b|%|\bfrom [€£$]"
-    r"|[€£$]\d[\d.,]* ?[-–] ?[€£$]?\d",
+    r"|includes|incl|vat|tax|excess|save|saved|used to|not|(?<!same as )last (?:year|month|time))\b|n['’]t\b|%"
+    r"|\bfrom [€£$]|[€£$]\d[\d.,]* ?[-–] ?[€£$]?\d",
     re.I,
 )
 """Says that amounts are no parts of one sum."""
@@ -50,6 +50,8 @@ _SUM_ASKED = re.compile(
 )
 _BESIDE_ASKED = re.compile(r"\b(?:with|including|plus|and|incl)\b", re.I)
 _MOST_LINES = 30
+_SHORTEST = 3
+"""Letters of the shortest word that stands for a longer one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +108,16 @@ def _item(clause: str, amount: tuple[float, str, int]) -> Item | None:
 def meant_of(items: Sequence[Item], words: str) -> tuple[Item, ...]:
     """Return the items whose clauses say what only some of them do of words: those that are meant; else all."""
     asked = keys_of(words)
-    named = tuple(item for item in items if asked & keys_of(item.clause))
+    said = [keys_of(item.clause) for item in items]
+    # "Cert" is the certificate, and "to fit" the fitting, where no clause says the word itself.
+    unsaid = asked.difference(*said)
+    named = tuple(item for item, keys in zip(items, said, strict=True) if asked & keys or _shortens(keys, unsaid))
     return named or tuple(items)
+
+
+def _shortens(keys: Set[str], words: Set[str]) -> bool:
+    """Return whether one of some keys is the beginning of a word."""
+    return any(len(key) >= _SHORTEST and word.startswith(key) for key in keys for word in words)
 
 
 def sum_answer(question: str, readings: Sequence[Reading]) -> HomeAnswer | None:
@@ -119,7 +129,8 @@ def sum_answer(question: str, readings: Sequence[Reading]) -> HomeAnswer | None:
     if not is_sum_asked and not _BESIDE_ASKED.search(question):
         return None
     for one in (one for one in readings if one.chance >= least_chance() and _is_amount(one.text)):
-        for text in (sentence_of(one), _lines_about(one)):
+        texts = (sentence_of(one), _lines_about(one), *((_sentences_about(one),) if is_sum_asked else ()))
+        for text in texts:
             items = items_of(text)
             meant = meant_of(items, question)
             if not _is_sum(meant) or (not is_sum_asked and len(meant) < 2):  # "and" may join other things
@@ -153,3 +164,18 @@ def _lines_about(one: Reading) -> str:
     while last + 1 < len(lines) and last - at < _MOST_LINES and money_in(lines[last + 1]):
         last += 1
     return "\n".join(lines[first : last + 1]) if last > first else ""
+
+
+def _sentences_about(one: Reading) -> str:
+    """Return the sentences with amounts around the one that a reading stands in; empty where the passage says a sum."""
+    text = unwrapped(one.candidate.passage.read)
+    found = list(SENTENCE.finditer(text))
+    said = [item.group() for item in found]
+    if any(_SUM_STATED.search(sentence) and money_in(sentence) for sentence in said):
+        return ""
+    first = last = next((k for k, item in enumerate(found) if item.start() <= one.start < item.end()), 0)
+    while first > 0 and money_in(said[first - 1]):
+        first -= 1
+    while last + 1 < len(said) and last - first < _MOST_LINES and money_in(said[last + 1]):
+        last += 1
+    return "\n".join(said[first : last + 1]) if last > first else ""

@@ -476,7 +476,20 @@ def _gives_way(request: Utterance, found: Plan, grounds: Grounds, tools: Mapping
     beside = _BESIDE_THE_THINGS if grounds.is_filmed else _BESIDE_THE_THINGS | FOOTAGE_TOOLS
     if is_own and FIND in tools and planned <= beside and not is_taught(found):
         return True
+    if FIND in tools and planned == {FIND} and _is_list_behind(request, found):
+        return True
     return _is_of_a_thing(request, found) or _is_no_sum(request, found) or _is_of_another_time(request, found)
+
+
+def _is_list_behind(request: Utterance, plan: Plan) -> bool:
+    """Return whether only a list behind a question would be looked up: "the lamp and the plug" of "what do his jobs
+    come to in all, the lamp and the plug"."""
+    if len(plan.steps) != 1 or len(plan.unserved) != 1 or not request.asked.is_question:
+        return False
+    question, listed_behind = plan.unserved[0], str(plan.steps[0].arguments.get("question", ""))
+    is_said = f"{question}, {listed_behind}".casefold() == request.text.strip(" ?.!").casefold()
+    asks_more = asks_what(listed_behind) or asked_of(listed_behind).is_question or gives_order(listed_behind)
+    return is_said and asks_what(question) and not asks_more
 
 
 def _is_of_a_thing(request: Utterance, plan: Plan) -> bool:
@@ -647,12 +660,14 @@ def _serves_otherwise(operation: str, found: Plan | Refusal, tools: Mapping[str,
 
 
 def _asks_what_no_tool_knows(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> bool:
-    """Return whether a plan tells the time, or days, or an event, where it is asked when something is open; or would do
-    a deed where it is asked who does it."""
+    """Return whether a plan tells the time, or days, or an event, where it is asked when something is open; or how a
+    device is where it is asked where one does something; or would do a deed where it is asked who does it."""
     if isinstance(found, Refusal):
         return False
     if _WHO_HAS.match(text) and any(step.tool in _OF_FOOTAGE for step in found.steps):
         return True
+    if deed_asked(text) and {step.tool for step in found.steps} == {STATE}:
+        return True  # "where do I switch the boiler off" asks for no state of it
     if asks_hours(text):
         return {step.tool for step in found.steps} <= _OF_CLOCK_OR_DAYS
     return asks_who(text) and not only_reads(found, tools) and not gives_order(text)
