@@ -484,3 +484,52 @@ def test_unread_mails_alone_are_looked_up_where_it_is_said(text: str, is_kept: b
     taught = held(text, step, rests_on=("owner:1",))
     assert isinstance(taught, Plan)
     assert taught.steps == (step,)
+
+
+@pytest.mark.parametrize(
+    ("text", "taken", "name"),
+    [
+        ("new contact please, nele busch, dog sitter, 0151 5550123", "dog sitter", "nele busch"),
+        ("add a contact: Nele Busch, dog sitter, 0151 5550123", "Nele Busch, dog sitter", "Nele Busch"),
+        ("save nele busch, dog sitter, 0151 5550123", "dog sitter", "nele busch"),
+        ("new contact, Busch, Nele, 0151 5550123", "Busch, Nele", "Busch, Nele"),
+        ("new contact, nele busch, dog sitter, 0151 5550123", "nele busch", "nele busch"),
+        ("new contact, nele busch, dog sitter, 0151 5550123", "busch", "busch"),
+        ("save this number 0151 5550123, it's nele's", "nele", "nele"),
+    ],
+)
+def test_a_new_contact_is_called_by_what_is_named_first(text: str, taken: str, name: str) -> None:
+    step = Step("add_contact", {"name": taken, "phone": "01515550123"})
+    assert mended(text, step)[0][1]["name"] == name
+
+
+def test_who_is_a_contact_already_is_looked_up_and_not_added() -> None:
+    event = {"title": "lunch", "start": "2026-12-08T12:00:00+00:00"}
+    invited = Step("add_event", {**event, "attendees": [Ref(0, ("email",))]})
+    added = Step("add_contact", {"name": "Karin Vogt"})
+    assert mended("lunch on the 8th at noon and invite karin", added, invited) == [
+        ("find_contact", {"name": "Karin Vogt"}),
+        ("add_event", dict(invited.arguments)),
+    ]
+    assert mended("add karin as a new contact", added) == [("add_contact", {"name": "Karin Vogt"})]
+    stranger = Step("add_contact", {"name": "Nele Busch"})
+    assert mended("add nele busch", stranger) == [("add_contact", {"name": "Nele Busch"})]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_changed"),
+    [
+        ("save Karin Vogt 0151 5550123", True),
+        ("save Karin 0151 5550123", False),  # may be another Karin
+        ("new contact Karin Vogt 0151 5550123", False),
+        ("add another Karin Vogt, 0151 5550123", False),
+    ],
+)
+def test_what_is_said_of_a_contact_goes_onto_the_card_that_is_there(text: str, is_changed: bool) -> None:
+    found = mended(text, Step("add_contact", {"name": "Karin Vogt", "phone": "01515550123"}))
+    changed = [
+        ("find_contact", {"name": "Karin Vogt"}),
+        ("change_contact", {"contact": Ref(0, ("id",)), "phone": "01515550123"}),
+    ]
+    assert (found == changed) is is_changed
+    assert is_changed or [tool for tool, _ in found] == ["add_contact"]

@@ -602,6 +602,71 @@ def _place_as_said(plan: Plan, said: _Said) -> Plan:
 _ENDS_PLACE = r"(?=\s*(?:\Z|[.,;!?])|\s+(?:from|now|instead|on|at|for|with|today|tonight|tomorrow|and|please)\b)"
 
 
+# ── Contacts ──────────────────────────────────────────────────────────────────────────────────────────────
+
+_ADD_CONTACT, _CHANGE_CONTACT = "add_contact", "change_contact"
+_CONTACT_SAID = re.compile(
+    r"\W*(?:(?:please|pls|can\s+you|could\s+you|ok|okay|and)[\s,]+)*(?:(?:add|save|store|create|make|put(?:\s+in)?)\s+)?"
+    r"(?:(?:an?|another|this)\s+)?(?:new\s+)?(?:(?:contact|person|card)\b(?:\s+(?:please|pls|for\s+me))*\s*[,:–-]?\s*"
+    r"(?:(?:for|called|named)\s+)?)?(?P<name>[^\W\d_][^,;:\d@()]{0,59}?)\s*,",
+    re.IGNORECASE,
+)
+"""Begins with whom the contacts are to have, before what is said of them."""
+_SAYS_NEW = re.compile(r"\b(?:new|another|second|different|other)\b", re.IGNORECASE)
+
+
+def _first_named(plan: Plan, said: _Said) -> Plan:
+    """Mend the name of a new contact that was taken from what is said of them: of "new contact, Nele Busch, dog sitter,
+    0151 5550123" it is the first."""
+    places = [k for k, step in enumerate(plan.steps) if step.tool == _ADD_CONTACT]
+    first = _CONTACT_SAID.match(said.text)
+    if len(places) != 1 or first is None:
+        return plan
+    step, name = plan.steps[places[0]], first["name"]
+    taken = step.arguments.get("name")
+    if not isinstance(taken, str) or taken.casefold() not in said.text.casefold():
+        return plan
+    if "," in taken:  # "Busch, Nele" is a name as well
+        is_of_more = taken.casefold().startswith(f"{name.casefold()},") and len(name.split()) > 1
+    else:
+        is_of_more = taken.casefold() in said.text[first.end() :].casefold()
+        is_of_more = is_of_more and taken.casefold() not in name.casefold()
+    if not is_of_more or len(name.split()) > _MOST_NAMES:
+        return plan
+    steps = list(plan.steps)
+    steps[places[0]] = replace(step, arguments={**step.arguments, "name": name})
+    left = tuple(words for words in plan.unserved if words.casefold() != name.casefold())
+    return replace(_with_steps(plan, steps), unserved=left)
+
+
+_MOST_NAMES = 5
+
+
+def _not_added_again(plan: Plan, said: _Said) -> Plan:
+    """Look up who would be added to the contacts and is there already, unless the request says that it is somebody new;
+    what it says of them goes onto their card, if it has their whole name."""
+    if not {_FIND, _CHANGE_CONTACT} <= said.tools.keys() or _SAYS_NEW.search(said.text) is not None:
+        return plan
+    steps: list[Step] = []
+    at: dict[int, int] = {}
+    for k, step in enumerate(plan.steps):
+        name = step.arguments.get("name")
+        details = {key: value for key, value in step.arguments.items() if key != "name" and value}
+        is_known = step.tool == _ADD_CONTACT and isinstance(name, str) and said.is_person(name)
+        is_theirs = not details or str(name).casefold() in said.text.casefold()
+        step = renumbered(step, at) if step.needs() else step
+        if not is_known or not is_theirs:
+            steps.append(step)
+        elif details:
+            steps.append(replace(step, tool=_FIND, arguments={"name": str(name)}))
+            changes: dict[str, Argument] = {"contact": Ref(len(steps) - 1, ("id",)), **details}
+            steps.append(replace(step, tool=_CHANGE_CONTACT, arguments=changes))
+        else:
+            steps.append(replace(step, tool=_FIND, arguments={"name": str(name)}))
+        at[k] = len(steps) - 1
+    return _with_steps(plan, steps)
+
+
 def _with_steps(plan: Plan, steps: Sequence[Step]) -> Plan:
     return plan if tuple(steps) == plan.steps else replace(plan, steps=tuple(steps))
 
@@ -624,6 +689,8 @@ _MENDS: tuple[_Mend, ...] = (
     _without_frame,
     _as_often_as_said,
     _place_as_said,
+    _first_named,
+    _not_added_again,
 )
 
 
