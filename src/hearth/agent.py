@@ -66,7 +66,7 @@ from hearth.language.reading import (
 )
 from hearth.language.thesaurus import Spelling
 from hearth.language.tokens import NO_SUCH_WORD
-from hearth.memory.answers.home_answers import HomeAnswers
+from hearth.memory.answers.home_answers import LEAST_OWN, HomeAnswers
 from hearth.memory.answers.question_answering import WordReader
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
@@ -598,7 +598,8 @@ class Agent:
         if isinstance(found, Plan) and not (found.planner == self.recall.name and only_reads(found, tools)):
             return Grounds(told_of)
         is_worldly = self.recall.nothing_meant(request) >= _WORLDLY
-        own_chance = 0.0 if is_worldly else self.home_answers.own_chance(request.question)
+        likely_own = self.home_answers.own_chance(request.question)
+        own_chance = 0.0 if is_worldly else likely_own
         is_filmed = self.footage is not None and bool(self.footage.rooms())
         worked_out = ""
         with suppress(HearthError):
@@ -606,7 +607,9 @@ class Agent:
         if isinstance(found, Plan) or ASK_CLOUD in tools:
             return Grounds(told_of, own_chance=own_chance, worked_out=worked_out, is_filmed=is_filmed)
         misplaced = found.kind == "needs" and is_misplaced(found)
-        names_own = self._names_own(request, is_misplaced=misplaced, is_worldly=is_worldly)
+        # What people ask of the world in the same words is asked here, too, where the owner's things answer it.
+        is_elsewhere = is_worldly and likely_own < LEAST_OWN
+        names_own = self._names_own(request, is_misplaced=misplaced, is_worldly=is_elsewhere)
         return Grounds(told_of, names_own, is_worldly, own_chance, worked_out, is_filmed)
 
     def _drafted(self, request: Utterance, tools: Mapping[str, ToolSpec]) -> Draft:

@@ -158,3 +158,20 @@ def test_what_a_note_needs_is_no_list(agent: Agent) -> None:
     (agent.home / "owner/notes/Boat.md").write_text("# Boat\n\nWe need rope, varnish and two fenders.\n")
     answer = agent.run(agent.request("what do we need for the boat")).answer
     assert answer.text.startswith("rope, varnish and two fenders")
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_theirs"),
+    [
+        ("what will a half pitch cost from next may", True),
+        ("how much is a half pitch going to be from may", True),
+        ("how do you poach an egg", False),
+        ("what is the boiling point of lead", False),
+    ],
+)
+def test_a_question_that_no_tool_serves_is_put_to_what_answers_it(agent: Agent, asked: str, is_theirs: bool) -> None:
+    fees = agent.home / "owner/notes/pitch fees.md"
+    fees.write_text("# Pitch fees\n\nA half pitch goes up to £45 from May 2027, decided at the club meeting.\n")
+    plan = agent.run(agent.request(asked)).plan
+    fees.unlink()
+    assert [step.tool for step in (plan.steps if plan is not None else ())] == (["find_answer"] if is_theirs else [])

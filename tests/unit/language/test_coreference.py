@@ -26,6 +26,7 @@ from hearth.types import (
     Request,
     Step,
     StepResult,
+    StepStatus,
 )
 from hearth.types import ToolSpec as Spec
 
@@ -90,6 +91,32 @@ def test_a_request_that_leaves_something_out_is_filled_from_the_last(last: str, 
 )
 def test_a_request_that_stands_for_itself_is_left_alone(last: str, text: str) -> None:
     assert after(text, last) == Reading(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("take the oats off it", "take the oats off the baking list"),
+        ("can you add rye flour to that please", "can you add rye flour to the baking list please"),
+        ("and stick some yeast on it too", "and stick some yeast on the baking list too"),
+        ("take it off", "take it off"),
+        ("put the kettle on at 8", "put the kettle on at 8"),
+        ("add rye flour to the shopping list", "add rye flour to the shopping list"),
+    ],
+)
+def test_it_is_the_list_that_was_just_read(text: str, meant: str) -> None:
+    def said_after(*steps: Step, status: StepStatus = "done") -> str:
+        results = tuple(StepResult(k, status, "oats") for k in range(len(steps)))
+        request = Request("what's on the baking list", FIXED_NOW)
+        episode = Episode("e", request, Plan(steps), None, None, results, Answer("", "done"))
+        later = FIXED_NOW + dt.timedelta(minutes=1)
+        return read_after(Utterance(text, later, context=KNOWN), (episode,), TOOLS).text
+
+    read, other = Step("read_list", {"list": "baking"}), Step("read_list", {"list": "jobs"})
+    assert said_after(read) == meant
+    assert said_after(read, other) == text
+    assert said_after(read, status="failed") == text
+    assert said_after(Step("say", {"text": "oats"})) == text
 
 
 def test_a_clock_time_keeps_the_day_and_a_day_keeps_the_clock_time() -> None:
