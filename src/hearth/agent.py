@@ -85,6 +85,7 @@ from hearth.planning.dialogue.amendments import (
     either_asked,
     events_between,
     in_the_other_half,
+    lacking_on_card,
     nearest_rhythm,
     refused_deed,
     reminders_of_days,
@@ -335,7 +336,8 @@ class Agent:
         if self.model is not None and _words_answers(self.model, self.settings, plan):
             answer = reword(answer, request.text, self.model, results)
         if_free = whether_free(plan, request.text, results, request.now) if plan else ""
-        answer = replace(answer, text="\n".join(filter(None, (undone, if_free, answer.text))))
+        lacking = self._lacking(request, plan, results) if plan else ""
+        answer = replace(answer, text="\n".join(filter(None, (undone, if_free, lacking, answer.text))))
         episode = Episode(
             id=episode_id,
             request=request,
@@ -356,6 +358,14 @@ class Agent:
             self._learn_facts(episode)
         self.trace.finish(episode)  # last: it forces what was written before it to the disk, too
         return episode
+
+    def _lacking(self, request: Request, plan: Plan, results: Sequence[StepResult]) -> str:
+        """That the card which was looked up has no such value; nothing of a birthday of which only the year is open."""
+        said = lacking_on_card(plan, request.text, results)
+        name = plan.steps[0].arguments.get("name") if said else None
+        card = card_meant(name, cards_of(self.call_context())) if isinstance(name, str) else None
+        known = ("birthday",) if card is not None and card.birth is not None else ()
+        return lacking_on_card(plan, request.text, results, known) if said else ""
 
     def _ruled(self, request: Request, plan: Plan, id: str) -> tuple[Ruling, str, tuple[StepResult, ...]]:
         """Rule on a plan, and take back what an allowed one is done in the place of; denied where that cannot be done.

@@ -175,3 +175,14 @@ def test_a_question_that_no_tool_serves_is_put_to_what_answers_it(agent: Agent, 
     plan = agent.run(agent.request(asked)).plan
     fees.unlink()
     assert [step.tool for step in (plan.steps if plan is not None else ())] == (["find_answer"] if is_theirs else [])
+
+
+@pytest.mark.parametrize(("birth", "is_lacking"), [("", True), ("BDAY:1984-03-02\n", False), ("BDAY:--0302\n", False)])
+def test_a_card_without_a_birthday_says_so(agent: Agent, birth: str, is_lacking: bool) -> None:
+    card = agent.home / "owner/contacts/nele.vcf"
+    card.write_text(
+        f"BEGIN:VCARD\nVERSION:4.0\nUID:nele\nFN:Nele Busch\nN:Busch;Nele;;;\nTEL:+49 30 555 0144\n{birth}END:VCARD\n"
+    )
+    told = agent.run(agent.request("when was Nele Busch born")).answer.text
+    card.unlink()
+    assert ("The card of Nele Busch has no birthday." in told) is is_lacking

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -1213,6 +1213,39 @@ def whether_free(plan: Plan, text: str, results: Sequence[StepResult], now: dt.d
     if not is_moment and sum((until - since for since, until in slots), dt.timedelta()) < asked:
         return "Partly: you are free for some of it."
     return "No, you are free then." if is_of_busy else "Yes, you are free then."
+
+
+_OF_CARD = (
+    ("birthday", "birthday", re.compile(r"\b(?:birthday|b-?day|born|birth)\b", re.IGNORECASE)),
+    ("email", "e-mail address", re.compile(r"\be-?mail\b", re.IGNORECASE)),
+    ("phone", "phone number", re.compile(r"\b(?:phone|telephone|mobile|tel|cell)\b", re.IGNORECASE)),
+    ("address", "address", re.compile(r"\b(?<!mail )address\b|\bpost\s?code\b", re.IGNORECASE)),
+)
+"""Values of a contact, what each is called, and the words that ask for it."""
+_ASKS_OF_CARD = re.compile(
+    r"\s*(?:(?:and|so|ok|okay|hey|hi|please|tell me|do you know|can you tell me)\b[\s,]*)*"
+    r"(?:what|which|when|where|how|who|do|does|has|have|is|got)",
+    re.IGNORECASE,
+)
+
+
+def lacking_on_card(plan: Plan, text: str, results: Sequence[StepResult], known: Collection[str] = ()) -> str:
+    """Return that the card which was looked up has not the one value that a question asks for; empty where it has, or
+    anything else is asked or told.
+
+    Args:
+        known: Values that the card has although the contact does not show them: a birthday without its year.
+    """
+    asked = [(field, called) for field, called, words in _OF_CARD if words.search(text) is not None]
+    if [step.tool for step in plan.steps][:1] != [_WHOM] or plan.unserved or len(asked) != 1:
+        return ""
+    if any(step.tool not in (_WHOM, "find_answer") for step in plan.steps) or _ASKS_OF_CARD.match(text) is None:
+        return ""
+    card = next((result.value for result in results if result.step == 0 and result.status == "done"), None)
+    field, called = asked[0]
+    if not isinstance(card, Mapping) or field not in card or card[field] or field in known:
+        return ""
+    return f"The card of {card.get('name')} has no {called}."
 
 
 def _moment(record: Mapping[str, object], name: str) -> dt.datetime:
