@@ -533,3 +533,38 @@ def test_what_is_said_of_a_contact_goes_onto_the_card_that_is_there(text: str, i
     ]
     assert (found == changed) is is_changed
     assert is_changed or [tool for tool, _ in found] == ["add_contact"]
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "place"),
+    [
+        ("put haircut, mill lane, in my diary for friday at 10", "haircut", "mill lane"),
+        ("add haircut, Snips in the calendar for friday at 10", "haircut", "Snips"),
+        ("put haircut, urgent, in my diary for friday at 10", "haircut", None),
+        ("put lunch, Karin and Joel, in my diary for friday at 10", "lunch", None),
+        ("put lunch, friday at 10, in my diary", "lunch", None),
+        ("put lunch in my diary for friday at 10, mill lane", "lunch", None),
+    ],
+)
+def test_the_place_beside_an_event_is_kept(text: str, title: str, place: str | None) -> None:
+    step = Step("add_event", {"title": title, "start": "2026-12-04T10:00:00+00:00"})
+    assert mended(text, step)[0][1].get("place") == place
+
+
+@pytest.mark.parametrize(
+    ("text", "items", "whole"),
+    [
+        ("add socks for the scouts to errands", ["socks"], ["socks for the scouts"]),
+        (
+            "put rope and thick socks for camp on the errands list",
+            ["rope", "thick socks"],
+            ["rope", "thick socks for camp"],
+        ),
+        ("add socks for tomorrow to errands", ["socks"], ["socks"]),
+        ("add socks to errands for the scouts", ["socks"], ["socks"]),
+        ("add socks for the scouts and rope to errands", ["socks", "rope"], ["socks", "rope"]),
+    ],
+)
+def test_what_a_thing_on_a_list_is_for_is_kept(text: str, items: list[str], whole: list[str]) -> None:
+    found = mended(text, Step("add_to_list", {"list": "errands", "items": [*items]}))
+    assert found[0][1]["items"] == whole

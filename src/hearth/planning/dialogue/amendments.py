@@ -602,6 +602,52 @@ def _place_as_said(plan: Plan, said: _Said) -> Plan:
 _ENDS_PLACE = r"(?=\s*(?:\Z|[.,;!?])|\s+(?:from|now|instead|on|at|for|with|today|tonight|tomorrow|and|please)\b)"
 
 
+_OF_A_CALENDAR = r"(?:in|into|on|onto|to)\s+(?:the|my|our)\s+(?:diary|calendar|planner)\b"
+
+
+def _place_beside_title(plan: Plan, said: _Said) -> Plan:
+    """Keep the place that is said between what an event is and the calendar: "put haircut, Mill Lane, in my diary"."""
+    places = [k for k, step in enumerate(plan.steps) if step.tool == "add_event"]
+    title = plan.steps[places[0]].arguments.get("title") if len(places) == 1 else None
+    if not isinstance(title, str) or not title or plan.steps[places[0]].arguments.get(_PLACE):
+        return plan
+    beside = rf"(?<!\w){re.escape(title)}\s*,\s*(?:at\s+)?(?P<place>[^,;:.?!]{{2,60}}?)\s*,?\s+{_OF_A_CALENDAR}"
+    found = re.search(beside, said.text, re.IGNORECASE)
+    if found is None or re.search(r"\b(?:and|with|for|from|then)\b", found["place"], re.IGNORECASE) is not None:
+        return plan
+    start, end = found.span("place")
+    slots = [slot for slot in said.utterance.slots if slot.start < end and slot.end > start]
+    is_name = len(found["place"].split()) > 1 or found["place"][:1].isupper()
+    if not is_name or any(slot.kind in ("time", "duration", "person") for slot in slots):
+        return plan
+    steps = list(plan.steps)
+    steps[places[0]] = replace(steps[places[0]], arguments={**steps[places[0]].arguments, _PLACE: found["place"]})
+    return _with_steps(plan, steps)
+
+
+_ADD_TO_LIST = "add_to_list"
+
+
+def _whole_items(plan: Plan, said: _Said) -> Plan:
+    """Keep whom or what a thing is for, said between it and the list: "add socks for the scouts to errands"."""
+    steps = list(plan.steps)
+    for k, step in enumerate(steps):
+        items, called = step.arguments.get("items"), step.arguments.get("list")
+        if step.tool != _ADD_TO_LIST or not isinstance(items, list) or not isinstance(called, str):
+            continue
+        if not items or not isinstance(items[-1], str):
+            continue
+        name = re.sub(r"\s+list\Z", "", called, flags=re.IGNORECASE)
+        ends = rf"\s+(?:to|on|onto|in|into)\s+(?:(?:the|my|our)\s+)?{re.escape(name)}\b"
+        whole = rf"(?<!\w)(?P<item>{re.escape(items[-1])}\s+for\s+[^,;:.?!]{{2,60}}?){ends}"
+        found = re.search(whole, said.text, re.IGNORECASE)
+        if found is None or re.search(r"\b(?:and|to|on)\b", found["item"][len(items[-1]) :], re.IGNORECASE) is not None:
+            continue
+        if not said.times(found["item"]):
+            steps[k] = replace(step, arguments={**step.arguments, "items": [*items[:-1], found["item"]]})
+    return _with_steps(plan, steps)
+
+
 # ── Contacts ──────────────────────────────────────────────────────────────────────────────────────────────
 
 _ADD_CONTACT, _CHANGE_CONTACT = "add_contact", "change_contact"
@@ -689,6 +735,8 @@ _MENDS: tuple[_Mend, ...] = (
     _without_frame,
     _as_often_as_said,
     _place_as_said,
+    _place_beside_title,
+    _whole_items,
     _first_named,
     _not_added_again,
 )
