@@ -568,3 +568,25 @@ def test_the_place_beside_an_event_is_kept(text: str, title: str, place: str | N
 def test_what_a_thing_on_a_list_is_for_is_kept(text: str, items: list[str], whole: list[str]) -> None:
     found = mended(text, Step("add_to_list", {"list": "errands", "items": [*items]}))
     assert found[0][1]["items"] == whole
+
+
+@pytest.mark.parametrize(
+    ("text", "unserved", "invited", "left"),
+    [
+        ("lunch at noon and invite karin and joel by mail", ("joel",), ["Karin Vogt", "joel"], ("by mail",)),
+        ("lunch at noon and invite karin and joel", ("joel",), ["Karin Vogt", "joel"], ()),
+        ("lunch at noon and invite karin and nele", ("nele",), ["Karin Vogt"], ("nele",)),
+        ("lunch at noon, invite karin, tell joel", ("joel",), ["Karin Vogt"], ("joel",)),
+    ],
+)
+def test_all_who_are_invited_take_part(
+    text: str, unserved: tuple[str, ...], invited: list[str], left: tuple[str, ...]
+) -> None:
+    event = Step(
+        "add_event", {"title": "lunch", "start": "2026-12-08T12:00:00+00:00", "attendees": [Ref(0, ("email",))]}
+    )
+    found = held(text, Step("find_contact", {"name": "Karin Vogt"}), event, unserved=unserved)
+    assert isinstance(found, Plan)
+    assert [step.arguments["name"] for step in found.steps[:-1]] == invited
+    assert found.steps[-1].arguments["attendees"] == [Ref(k, ("email",)) for k in range(len(invited))]
+    assert found.unserved == left

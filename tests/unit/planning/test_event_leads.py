@@ -293,7 +293,13 @@ def test_a_length_that_is_sought_is_there_or_not_and_other_plans_say_no_yes() ->
     ],
 )
 def test_what_a_card_has_not_is_said(text: str, said: str) -> None:
-    card = {"name": "Nele Busch", "email": "nele@home.example", "phone": "", "address": "", "birthday": None}
+    card: dict[str, Plain] = {
+        "name": "Nele Busch",
+        "email": "nele@home.example",
+        "phone": "",
+        "address": "",
+        "birthday": None,
+    }
     plan = Plan((Step("find_contact", {"name": "Nele Busch"}),))
     assert lacking_on_card(plan, text, (StepResult(0, "done", card),)) == said
     assert lacking_on_card(plan, text, (StepResult(0, "failed", None),)) == ""

@@ -713,6 +713,34 @@ def _not_added_again(plan: Plan, said: _Said) -> Plan:
     return _with_steps(plan, steps)
 
 
+_INVITED = re.compile(
+    r"\binvit(?:e|ing)\s+(?P<who>[^,;:.?!]{3,120}?)(?P<by>\s+by\s+e?-?mail\b)?\s*(?:[,;:.?!]|\Z)", re.I
+)
+
+
+def _all_invited(plan: Plan, said: _Said) -> Plan:
+    """Let all take part in a new event who are invited in a row, and leave open that they are written to: "invite Kim
+    and Jo by mail"."""
+    places = [k for k, step in enumerate(plan.steps) if step.tool == "add_event"]
+    invited = _INVITED.search(said.text)
+    attendees = plan.steps[places[0]].arguments.get("attendees") if len(places) == 1 else None
+    if invited is None or not isinstance(attendees, list) or _FIND not in said.tools:
+        return plan
+    place, row = places[0], re.split(r"\s*(?:\band\b|&)\s*", invited["who"].casefold())
+    further = [words for words in plan.unserved if words.casefold() in row and said.is_person(words)]
+    n = len(further)
+    at = {k: k if k < place else k + n for k in range(len(plan.steps))}
+    moved = [renumbered(step, at) for step in plan.steps]
+    taking_part: list[Argument] = [*attendees, *(Ref(place + k, ("email",)) for k in range(n))]
+    event = replace(moved[place], arguments={**moved[place].arguments, "attendees": taking_part})
+    looked_up = [Step(_FIND, {"name": words}) for words in further]
+    steps = [*moved[:place], *looked_up, event, *moved[place + 1 :]]
+    left = [words for words in plan.unserved if words not in further]
+    if invited["by"] and not any(step.tool == _DRAFT for step in plan.steps):
+        left.append(invited["by"].strip())
+    return replace(_with_steps(plan, steps), unserved=tuple(left))
+
+
 def _with_steps(plan: Plan, steps: Sequence[Step]) -> Plan:
     return plan if tuple(steps) == plan.steps else replace(plan, steps=tuple(steps))
 
@@ -739,6 +767,7 @@ _MENDS: tuple[_Mend, ...] = (
     _whole_items,
     _first_named,
     _not_added_again,
+    _all_invited,
 )
 
 
