@@ -24,7 +24,7 @@ from pathlib import Path
 from hearth.agent import shipped_demonstrations
 from hearth.language.temporal.time_words import MONTHS, WEEKDAYS
 from hearth.language.thesaurus import one_slip_from, two_slips_price
-from hearth.language.tokens import UNIT_WORDS
+from hearth.language.tokens import UNIT_WORDS, listed
 from hearth.models.sentence_encoder import model_dir
 from hearth_bench.data.request_corpus import is_held_out, read_real_requests
 
@@ -50,6 +50,21 @@ _LONG, _FAR_COMMONER = 8, 500
 """Least letters, and count of a word of the field, for two slips to be thought of."""
 _FIRST_PIECE = 1996
 """Where whole words begin in the encoder's vocabulary, the commonest first."""
+_OF_A_HOME = listed(
+    "anorak aubergine aubergines babysitter bauble baubles beetroot blackcurrant blackcurrants blender bunting "
+    "cagoule cardigan cardigans carer carers childminder chiropodist cistern cloche cloches commode compost "
+    "cooker cookers courgette courgettes crockery crumble crumpet crumpets cutlery decking decorator downpipe "
+    "dungarees duster dusters duvet duvets fertiliser flapjack flapjacks fryer gilet glazier gooseberries "
+    "gooseberry grater gravy grout grouting guttering haddock heater hob hobs hosepipe joiner joiners juicer "
+    "kipper kippers ladle lagging lawnmower leek leeks lino lodger lodgers marmalade mincemeat mincer mower mulch "
+    "nappies nappy optician parsnip parsnips peeler plasterer podiatrist porridge pushchair radish radishes "
+    "sander satsuma satsumas saucepan saucepans scone scones sealant secateurs seedling seedlings settee "
+    "shortbread shredder skirting slicer slippers spanner spanners sprout sprouts stairlift strainer strimmer "
+    "swede swedes sweeper teacake teacakes tiler tilers tinsel toaster trellis trifle turnip turnips twine washer "
+    "washers wellies wheelbarrow whisk"
+)
+"""Things and trades of a home that the sources seldom name, each a slip away from another word: a cooker is no
+cooler."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 
@@ -67,7 +82,7 @@ def main() -> None:
     ranked += [word for _, word in more if word.isalpha() and word.isascii() and word not in known]
     of_grammar = {word for word in {*WEEKDAYS, *MONTHS, *UNIT_WORDS} if word.isalpha() and word.isascii()}
     others = [word for word in ranked if word not in set(field)]
-    others += sorted(of_grammar - {*field, *others})
+    others += sorted({*of_grammar, *_OF_A_HOME} - {*field, *others})
     chosen.out.write_text("\n".join([*field, "", *others]) + "\n")
     print(f"{chosen.out}: {len(field):,} words of the field, {len(others):,} others", file=sys.stderr)
     print("some slips left out:", " ".join(sorted(slips)[:: max(1, len(slips) // 60)]), file=sys.stderr)

@@ -66,7 +66,7 @@ from hearth.language.reading import (
 )
 from hearth.language.thesaurus import Spelling
 from hearth.language.tokens import NO_SUCH_WORD
-from hearth.memory.answers.home_answers import HomeAnswers
+from hearth.memory.answers.home_answers import LEAST_OWN, HomeAnswers
 from hearth.memory.answers.question_answering import WordReader
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
@@ -86,6 +86,7 @@ from hearth.planning.dialogue.amendments import (
     events_between,
     in_the_other_half,
     joined,
+    lacking_on_card,
     nearest_rhythm,
     refused_deed,
     reminders_of_days,
@@ -342,7 +343,8 @@ class Agent:
         if self.model is not None and _words_answers(self.model, self.settings, plan):
             answer = reword(answer, request.text, self.model, results)
         if_free = whether_free(plan, request.text, results, request.now) if plan else ""
-        answer = replace(answer, text="\n".join(filter(None, (undone, if_free, answer.text))))
+        lacking = self._lacking(request, plan, results) if plan else ""
+        answer = replace(answer, text="\n".join(filter(None, (undone, if_free, lacking, answer.text))))
         episode = Episode(
             id=episode_id,
             request=request,
@@ -363,6 +365,14 @@ class Agent:
             self._learn_facts(episode)
         self.trace.finish(episode)  # last: it forces what was written before it to the disk, too
         return episode
+
+    def _lacking(self, request: Request, plan: Plan, results: Sequence[StepResult]) -> str:
+        """That the card which was looked up has no such value; nothing of a birthday of which only the year is open."""
+        said = lacking_on_card(plan, request.text, results)
+        name = plan.steps[0].arguments.get("name") if said else None
+        card = card_meant(name, cards_of(self.call_context())) if isinstance(name, str) else None
+        known = ("birthday",) if card is not None and card.birth is not None else ()
+        return lacking_on_card(plan, request.text, results, known) if said else ""
 
     def _ruled(self, request: Request, plan: Plan, id: str) -> tuple[Ruling, str, tuple[StepResult, ...]]:
         """Rule on a plan, and take back what an allowed one is done in the place of; denied where that cannot be done.
@@ -619,7 +629,8 @@ class Agent:
         if isinstance(found, Plan) and not (found.planner == self.recall.name and only_reads(found, tools)):
             return Grounds(told_of)
         is_worldly = self.recall.nothing_meant(request) >= _WORLDLY
-        own_chance = 0.0 if is_worldly else self.home_answers.own_chance(request.question)
+        likely_own = self.home_answers.own_chance(request.question)
+        own_chance = 0.0 if is_worldly else likely_own
         is_filmed = self.footage is not None and bool(self.footage.rooms())
         worked_out = ""
         with suppress(HearthError):
@@ -627,7 +638,9 @@ class Agent:
         if isinstance(found, Plan) or ASK_CLOUD in tools:
             return Grounds(told_of, own_chance=own_chance, worked_out=worked_out, is_filmed=is_filmed)
         misplaced = found.kind == "needs" and is_misplaced(found)
-        names_own = self._names_own(request, is_misplaced=misplaced, is_worldly=is_worldly)
+        # What people ask of the world in the same words is asked here, too, where the owner's things answer it.
+        is_elsewhere = is_worldly and likely_own < LEAST_OWN
+        names_own = self._names_own(request, is_misplaced=misplaced, is_worldly=is_elsewhere)
         return Grounds(told_of, names_own, is_worldly, own_chance, worked_out, is_filmed)
 
     def _drafted(self, request: Utterance, tools: Mapping[str, ToolSpec]) -> Draft:

@@ -158,3 +158,31 @@ def test_what_a_note_needs_is_no_list(agent: Agent) -> None:
     (agent.home / "owner/notes/Boat.md").write_text("# Boat\n\nWe need rope, varnish and two fenders.\n")
     answer = agent.run(agent.request("what do we need for the boat")).answer
     assert answer.text.startswith("rope, varnish and two fenders")
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_theirs"),
+    [
+        ("what will a half pitch cost from next may", True),
+        ("how much is a half pitch going to be from may", True),
+        ("how do you poach an egg", False),
+        ("what is the boiling point of lead", False),
+    ],
+)
+def test_a_question_that_no_tool_serves_is_put_to_what_answers_it(agent: Agent, asked: str, is_theirs: bool) -> None:
+    fees = agent.home / "owner/notes/pitch fees.md"
+    fees.write_text("# Pitch fees\n\nA half pitch goes up to £45 from May 2027, decided at the club meeting.\n")
+    plan = agent.run(agent.request(asked)).plan
+    fees.unlink()
+    assert [step.tool for step in (plan.steps if plan is not None else ())] == (["find_answer"] if is_theirs else [])
+
+
+@pytest.mark.parametrize(("birth", "is_lacking"), [("", True), ("BDAY:1984-03-02\n", False), ("BDAY:--0302\n", False)])
+def test_a_card_without_a_birthday_says_so(agent: Agent, birth: str, is_lacking: bool) -> None:
+    card = agent.home / "owner/contacts/nele.vcf"
+    card.write_text(
+        f"BEGIN:VCARD\nVERSION:4.0\nUID:nele\nFN:Nele Busch\nN:Busch;Nele;;;\nTEL:+49 30 555 0144\n{birth}END:VCARD\n"
+    )
+    told = agent.run(agent.request("when was Nele Busch born")).answer.text
+    card.unlink()
+    assert ("The card of Nele Busch has no birthday." in told) is is_lacking

@@ -26,6 +26,7 @@ from hearth.types import (
     Request,
     Step,
     StepResult,
+    StepStatus,
 )
 from hearth.types import ToolSpec as Spec
 
@@ -90,6 +91,32 @@ def test_a_request_that_leaves_something_out_is_filled_from_the_last(last: str, 
 )
 def test_a_request_that_stands_for_itself_is_left_alone(last: str, text: str) -> None:
     assert after(text, last) == Reading(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("take the oats off it", "take the oats off the baking list"),
+        ("can you add rye flour to that please", "can you add rye flour to the baking list please"),
+        ("and stick some yeast on it too", "and stick some yeast on the baking list too"),
+        ("take it off", "take it off"),
+        ("put the kettle on at 8", "put the kettle on at 8"),
+        ("add rye flour to the shopping list", "add rye flour to the shopping list"),
+    ],
+)
+def test_it_is_the_list_that_was_just_read(text: str, meant: str) -> None:
+    def said_after(*steps: Step, status: StepStatus = "done") -> str:
+        results = tuple(StepResult(k, status, "oats") for k in range(len(steps)))
+        request = Request("what's on the baking list", FIXED_NOW)
+        episode = Episode("e", request, Plan(steps), None, None, results, Answer("", "done"))
+        later = FIXED_NOW + dt.timedelta(minutes=1)
+        return read_after(Utterance(text, later, context=KNOWN), (episode,), TOOLS).text
+
+    read, other = Step("read_list", {"list": "baking"}), Step("read_list", {"list": "jobs"})
+    assert said_after(read) == meant
+    assert said_after(read, other) == text
+    assert said_after(read, status="failed") == text
+    assert said_after(Step("say", {"text": "oats"})) == text
 
 
 def test_a_clock_time_keeps_the_day_and_a_day_keeps_the_clock_time() -> None:
@@ -499,6 +526,10 @@ def said_from(text: str, start: str = "2026-12-08T09:40:00+01:00") -> str:
         ("Could you move my dentist an hour later please?", "dentist: move the dentist to 8 December 2026 at 10:40"),
         ("bring the dentist forward half an hour", "dentist: move the dentist to 8 December 2026 at 09:10"),
         ("delay dentist by 15 mins", "dentist: move the dentist to 8 December 2026 at 09:55"),
+        ("push the dentist back to thursday", "dentist: move the dentist to 10 December 2026 at 09:40"),
+        ("postpone my dentist to the mon, same time", "dentist: move the dentist to 14 December 2026 at 09:40"),
+        ("can you put off the dentist till tuesday please", "dentist: move the dentist to 15 December 2026 at 09:40"),
+        ("push the dentist back to friday at 2", "dentist: move the dentist to 11 December 2026 at 14:00"),
         ("move the dentist to 11", "dentist: move the dentist to 8 December 2026 at 11:00"),
         ("move the dentist to 3 pm", "dentist: move the dentist to 8 December 2026 at 15:00"),
         ("dentist moved to 3", "dentist: move the dentist to 8 December 2026 at 15:00"),
@@ -543,6 +574,10 @@ def test_a_time_counts_from_what_the_request_names(text: str, meant: str) -> Non
         "move the dentist to next week",
         "remind me to brush the night before Friday",
         "remind me to brush the night before",
+        "push the dentist back to this Friday",
+        "push the dentist back to Friday the 18th",
+        "push the dentist back to next Friday",
+        "push it back to Friday",
         "move the dentist to the day after tomorrow",
         "the dentist is at noon, change it",
         "move it to 3 pm",

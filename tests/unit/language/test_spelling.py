@@ -19,6 +19,7 @@ SMALL = Spelling(["remind", "reminder", "milk", "tomorrow", "shopping"], ["meeti
         ("emial anna that im late", "email anna that im late"),
         ("delet the dentist apointment", "delete the dentist appointment"),
         ("Remnid me", "Remind me"),
+        ("set an alrm for the shoping", "set an alarm for the shopping"),
         ("who is comin to the meetin", "who is coming to the meeting"),
     ],
 )
@@ -37,6 +38,8 @@ def test_slips_of_the_hand_are_mended(typed: str, meant: str) -> None:
         "call Remnid",  # a name in capitals
         "at ib by ad",  # too short to tell
         "isnt it dont wont",
+        "what did we pay for the new cooker and the toaster",
+        "the lodger put leeks and swede on the compost, with gravy",
         "a thin basin in the cabin, a muffin for robin",
         "",
         "\ud800 \x00 ١٢",

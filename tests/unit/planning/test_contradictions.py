@@ -484,3 +484,109 @@ def test_unread_mails_alone_are_looked_up_where_it_is_said(text: str, is_kept: b
     taught = held(text, step, rests_on=("owner:1",))
     assert isinstance(taught, Plan)
     assert taught.steps == (step,)
+
+
+@pytest.mark.parametrize(
+    ("text", "taken", "name"),
+    [
+        ("new contact please, nele busch, dog sitter, 0151 5550123", "dog sitter", "nele busch"),
+        ("add a contact: Nele Busch, dog sitter, 0151 5550123", "Nele Busch, dog sitter", "Nele Busch"),
+        ("save nele busch, dog sitter, 0151 5550123", "dog sitter", "nele busch"),
+        ("new contact, Busch, Nele, 0151 5550123", "Busch, Nele", "Busch, Nele"),
+        ("new contact, nele busch, dog sitter, 0151 5550123", "nele busch", "nele busch"),
+        ("new contact, nele busch, dog sitter, 0151 5550123", "busch", "busch"),
+        ("save this number 0151 5550123, it's nele's", "nele", "nele"),
+    ],
+)
+def test_a_new_contact_is_called_by_what_is_named_first(text: str, taken: str, name: str) -> None:
+    step = Step("add_contact", {"name": taken, "phone": "01515550123"})
+    assert mended(text, step)[0][1]["name"] == name
+
+
+def test_who_is_a_contact_already_is_looked_up_and_not_added() -> None:
+    event = {"title": "lunch", "start": "2026-12-08T12:00:00+00:00"}
+    invited = Step("add_event", {**event, "attendees": [Ref(0, ("email",))]})
+    added = Step("add_contact", {"name": "Karin Vogt"})
+    assert mended("lunch on the 8th at noon and invite karin", added, invited) == [
+        ("find_contact", {"name": "Karin Vogt"}),
+        ("add_event", dict(invited.arguments)),
+    ]
+    assert mended("add karin as a new contact", added) == [("add_contact", {"name": "Karin Vogt"})]
+    stranger = Step("add_contact", {"name": "Nele Busch"})
+    assert mended("add nele busch", stranger) == [("add_contact", {"name": "Nele Busch"})]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_changed"),
+    [
+        ("save Karin Vogt 0151 5550123", True),
+        ("save Karin 0151 5550123", False),  # may be another Karin
+        ("new contact Karin Vogt 0151 5550123", False),
+        ("add another Karin Vogt, 0151 5550123", False),
+    ],
+)
+def test_what_is_said_of_a_contact_goes_onto_the_card_that_is_there(text: str, is_changed: bool) -> None:
+    found = mended(text, Step("add_contact", {"name": "Karin Vogt", "phone": "01515550123"}))
+    changed = [
+        ("find_contact", {"name": "Karin Vogt"}),
+        ("change_contact", {"contact": Ref(0, ("id",)), "phone": "01515550123"}),
+    ]
+    assert (found == changed) is is_changed
+    assert is_changed or [tool for tool, _ in found] == ["add_contact"]
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "place"),
+    [
+        ("put haircut, mill lane, in my diary for friday at 10", "haircut", "mill lane"),
+        ("add haircut, Snips in the calendar for friday at 10", "haircut", "Snips"),
+        ("put haircut, urgent, in my diary for friday at 10", "haircut", None),
+        ("put lunch, Karin and Joel, in my diary for friday at 10", "lunch", None),
+        ("put lunch, friday at 10, in my diary", "lunch", None),
+        ("put lunch in my diary for friday at 10, mill lane", "lunch", None),
+    ],
+)
+def test_the_place_beside_an_event_is_kept(text: str, title: str, place: str | None) -> None:
+    step = Step("add_event", {"title": title, "start": "2026-12-04T10:00:00+00:00"})
+    assert mended(text, step)[0][1].get("place") == place
+
+
+@pytest.mark.parametrize(
+    ("text", "items", "whole"),
+    [
+        ("add socks for the scouts to errands", ["socks"], ["socks for the scouts"]),
+        (
+            "put rope and thick socks for camp on the errands list",
+            ["rope", "thick socks"],
+            ["rope", "thick socks for camp"],
+        ),
+        ("add socks for tomorrow to errands", ["socks"], ["socks"]),
+        ("add socks to errands for the scouts", ["socks"], ["socks"]),
+        ("add socks for the scouts and rope to errands", ["socks", "rope"], ["socks", "rope"]),
+    ],
+)
+def test_what_a_thing_on_a_list_is_for_is_kept(text: str, items: list[str], whole: list[str]) -> None:
+    found = mended(text, Step("add_to_list", {"list": "errands", "items": [*items]}))
+    assert found[0][1]["items"] == whole
+
+
+@pytest.mark.parametrize(
+    ("text", "unserved", "invited", "left"),
+    [
+        ("lunch at noon and invite karin and joel by mail", ("joel",), ["Karin Vogt", "joel"], ("by mail",)),
+        ("lunch at noon and invite karin and joel", ("joel",), ["Karin Vogt", "joel"], ()),
+        ("lunch at noon and invite karin and nele", ("nele",), ["Karin Vogt"], ("nele",)),
+        ("lunch at noon, invite karin, tell joel", ("joel",), ["Karin Vogt"], ("joel",)),
+    ],
+)
+def test_all_who_are_invited_take_part(
+    text: str, unserved: tuple[str, ...], invited: list[str], left: tuple[str, ...]
+) -> None:
+    event = Step(
+        "add_event", {"title": "lunch", "start": "2026-12-08T12:00:00+00:00", "attendees": [Ref(0, ("email",))]}
+    )
+    found = held(text, Step("find_contact", {"name": "Karin Vogt"}), event, unserved=unserved)
+    assert isinstance(found, Plan)
+    assert [step.arguments["name"] for step in found.steps[:-1]] == invited
+    assert found.steps[-1].arguments["attendees"] == [Ref(k, ("email",)) for k in range(len(invited))]
+    assert found.unserved == left

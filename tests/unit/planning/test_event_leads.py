@@ -11,6 +11,7 @@ from hearth.language.reading import Utterance
 from hearth.planning.dialogue.amendments import (
     events_between,
     in_the_other_half,
+    lacking_on_card,
     reminders_of_days,
     whether_free,
     with_lead,
@@ -277,3 +278,31 @@ def test_a_length_that_is_sought_is_there_or_not_and_other_plans_say_no_yes() ->
     )
     for plan in (Plan(()), Plan((step, step)), Plan((step, Step("read_list", {"list": "x"})))):
         assert whether_free(plan, text, (result([]),), FIXED_NOW) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("when was Nele born", "The card of Nele Busch has no birthday."),
+        ("what's nele's mobile", "The card of Nele Busch has no phone number."),
+        ("tell me what nele's address is", "The card of Nele Busch has no address."),
+        ("what's nele's email address", ""),  # is there
+        ("who is nele", ""),
+        ("what are nele's phone number and birthday", ""),  # two values
+        ("text nele happy birthday", ""),
+    ],
+)
+def test_what_a_card_has_not_is_said(text: str, said: str) -> None:
+    card: dict[str, Plain] = {
+        "name": "Nele Busch",
+        "email": "nele@home.example",
+        "phone": "",
+        "address": "",
+        "birthday": None,
+    }
+    plan = Plan((Step("find_contact", {"name": "Nele Busch"}),))
+    assert lacking_on_card(plan, text, (StepResult(0, "done", card),)) == said
+    assert lacking_on_card(plan, text, (StepResult(0, "failed", None),)) == ""
+    assert lacking_on_card(Plan((Step("find_mail", {"query": "nele"}),)), text, (StepResult(0, "done", card),)) == ""
+    if "birthday" in said:
+        assert lacking_on_card(plan, text, (StepResult(0, "done", card),), ("birthday",)) == ""

@@ -166,12 +166,20 @@ def _tick(query: str) -> Plan:
     return Plan((Step("find_reminders", {"query": query}), done), confidence=0.9, planner="recall")
 
 
+def _off(device: str) -> Plan:
+    return Plan((Step("turn_off", {"device": device}),), confidence=0.9, planner="recall")
+
+
 @pytest.mark.parametrize(
     ("text", "found", "thing"),
     [
         ("tick off pitta bread", _tick("pitta bread"), "pitta bread"),
         ("tick the oats off", NOTHING, "oats"),
         ("please cross off the washing powder.", NOTHING, "washing powder"),
+        ("tick off the oats, we've got some", NOTHING, "oats"),
+        ("cross off the lamp oil, bought it today", _off("lamp oil"), "lamp oil"),
+        ("turn off the lamp, got it", _off("lamp"), ""),
+        ("tick off the oats, tell Ana", NOTHING, ""),
         ("tick off the pitta bread reminder", _tick("pitta bread"), ""),
         ("tick oats off the shopping list", NOTHING, ""),
         ("tick it off", NOTHING, ""),
@@ -200,6 +208,9 @@ def test_what_is_ticked_off_beside_other_deeds() -> None:
 
 def test_what_is_no_reminder_is_ticked_on_its_list() -> None:
     tools = load_tools(None).specs
+    lamp = ticked_on_list("lamp oil", ["shopping"], False, _off("lamp oil"), tools)
+    assert isinstance(lamp, Plan)
+    assert [step.tool for step in lamp.steps] == ["remove_from_list"]
     found = _tick("oats")
     plan = ticked_on_list("oats", ["shopping"], False, found, tools)
     assert isinstance(plan, Plan)

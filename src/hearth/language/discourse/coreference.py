@@ -21,7 +21,14 @@ from typing import TypeAlias
 from hearth import patterns as re
 from hearth.formats.plans import only_reads, with_refs
 from hearth.language.discourse.deeds_told import told_of_deed
-from hearth.language.discourse.plain_request import PLACES, answered, begins_like_request, chosen, with_mark_first
+from hearth.language.discourse.plain_request import (
+    PLACES,
+    answered,
+    begins_like_request,
+    chosen,
+    list_said,
+    with_mark_first,
+)
 from hearth.language.discourse.relative_anchors import (
     anchored,
     is_side_by_side,
@@ -257,7 +264,7 @@ def _referring(utterance: Utterance, last: Episode, tools: Mapping[str, ToolSpec
     """Read a request of its own that refers back: by a time that counts on, a pronoun, a place in the last answer."""
     if counted := anchored(utterance, last):
         return _picked(utterance.saying(counted), last, tools)
-    text = utterance.text
+    text = _on_the_list(utterance.text, last)
     person = _only_person(Utterance.of(last.request, utterance.context))
     match = _PERSON.search(text)
     meant: tuple[Record, ...] = ()
@@ -267,6 +274,28 @@ def _referring(utterance: Utterance, last: Episode, tools: Mapping[str, ToolSpec
         text = re.sub(r"^\s*(?:and|also|n|plus)\s+", "", text, flags=re.IGNORECASE)
     read = _picked(utterance.saying(text), last, tools)
     return replace(read, records=(*meant, *read.records))
+
+
+_ON_IT = re.compile(
+    r"(?P<order>\s*(?:(?:please|pls|can\s+you|could\s+you|and|ok|okay|now|then|also)[\s,]+)*"
+    r"(?:add|put|stick|pop|chuck|get|take|remove|cross|tick|check|strike|scratch|knock|drop|delete)\s+"
+    r"(?!(?:it|that|this|them|him|her|me)\b)[^.;:?!]{1,80}?\s(?:on\s*to|onto|on|to|off|from)\s+)"
+    r"(?:it|that|there|this)(?P<rest>(?:\s*,?\s+(?:please|pls|too|as\s+well|also|then|now|thanks))*\s*[.!]*\s*)",
+    re.IGNORECASE,
+)
+"""Puts something on what was spoken of, or takes it off: "take the oats off it"."""
+
+
+def _on_the_list(text: str, last: Episode) -> str:
+    """Return a request with the list that the last one read or changed in the place of "it"; the same for any other."""
+    steps = last.plan.steps if last.plan is not None else ()
+    done = {result.step for result in last.results if result.status == "done"}
+    lists = [step.arguments.get("list") if k in done else None for k, step in enumerate(steps)]
+    found = _ON_IT.fullmatch(text)
+    if found is None or len({str(one) for one in lists}) != 1 or not isinstance(lists[0], str) or not lists[0]:
+        return text
+    name = re.sub(r"\A(?:the|my|our)\s+|\s+list\Z", "", lists[0], flags=re.IGNORECASE)
+    return f"{found['order']}the {list_said(name)} list{found['rest']}"
 
 
 def _completed(last: Request, utterance: Utterance) -> str:

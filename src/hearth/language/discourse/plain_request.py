@@ -572,11 +572,13 @@ def _list_used(recent: Sequence[Episode], now: dt.datetime) -> str:
 
 _EDITING = re.compile(
     r"\s*(?:\.\.\.|…|—|–|-\s|,|;)\s*(?:(?:oh|er|uh|um),?\s+)?"
-    r"(?:(?P<sure>no,?\s+wait,?|wait,?\s+no,?|no,|sorry,?|scratch\s+that,?|(?:no,?\s+)?i\s+mean[,:]?|or\s+rather,?|"
-    r"(?:no|nah|actually|sorry),?\s+make\s+it|make\s+that)|no)\s+(?=\S)",
+    r"(?:(?P<sure>no,?\s+wait,?|wait,?\s+no,?|no,?\s+sorry,?|no,|no(?=\s+(?:just|only)\b)|sorry,?|scratch\s+that,?|(?:no,?\s+)?i\s+mean[,:]?|or\s+rather,?|"
+    r"(?:no|nah|actually|sorry),?\s+make\s+it|make\s+that)|no)\s+(?P<alone>(?:just|only)\s+)?(?=\S)",
     re.IGNORECASE,
 )
 """The pause and the words by which a speaker takes back what was just said."""
+_OF_SEVERAL = re.compile(r"\b(?:both|all|every)(?:\s+(?:of\s+)?(?:the|my|our))?\s+\Z", re.IGNORECASE)
+_IN_A_ROW = re.compile(r"(?:,|&|\band)\s+\Z", re.IGNORECASE)
 _RUN_OF_BLANKS = re.compile(r"\s{50,}")
 """Nobody types so many; readers of requests take them one by one."""
 _PAUSE = re.compile(r"\.\.\.|…|—|–")
@@ -610,7 +612,11 @@ def _repaired_once(text: str) -> str:
         if anchor is None and is_marked and (len(words) == 1 or len(_WORD.findall(after)) == 1):
             anchor = words[-1]
         if anchor is not None and (is_marked or anchor is words[-1]):
-            return before[: anchor.start()] + after
+            kept = before[: anchor.start()]
+            if not match["alone"]:
+                return kept + after
+            if _IN_A_ROW.search(kept) is None:  # where the row begins of which one is left is not known
+                return _OF_SEVERAL.sub("", kept) + after
     return text
 
 

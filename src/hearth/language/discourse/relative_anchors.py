@@ -50,6 +50,10 @@ def anchored(utterance: Utterance, last: Episode) -> str:
         is_clock_said = re.search(r"\bat\s+\S", text[match.end() :]) is not None
         clock = "" if is_clock_said else f" at {hour:02}:{anchor.minute if hour == anchor.hour else 0:02}"
         return f"{text[: match.start()]}on {day.day} {day:%B %Y}{clock}{text[match.end() :]}"
+    put_off = _PUT_OFF.fullmatch(text)
+    if put_off is not None and not put_off["clock"] and _put_off_thing(put_off).lower() in ("it", "that", "this"):
+        at = _first_behind(anchor, WEEKDAYS[put_off["day"].lower()])
+        return f"move it to {at.day} {at:%B %Y} at {at:%H:%M}"
     for slot in utterance.slots:
         match = _BEFORE.match(text, slot.end)
         if slot.kind != "duration" or match is None or not _is_open(text, match):
@@ -188,6 +192,17 @@ _NOT_AT = re.compile(
     re.IGNORECASE,
 )
 """Matches another time that is told: "the viewing is at 2, not 3"."""
+_PUT_OFF = re.compile(
+    r"\s*(?:(?:please|can|could|would|will|you|kindly|ok|okay)[\s,]+)*(?:"
+    r"(?:push|move|shift|bump|put|slide)\s+(?:my\s+|the\s+|our\s+)?(?P<words>\S.{0,79}?)\s+(?:back|off)"
+    r"|(?:push|shift|bump|put)\s+(?:back|off)\s+(?:my\s+|the\s+|our\s+)?(?P<behind>\S.{0,79}?)"
+    r"|(?:postpone|delay)\s+(?:my\s+|the\s+|our\s+)?(?P<postponed>\S.{0,79}?)"
+    rf")\s+(?:to|until|till|for)\s+(?:the\s+)?(?P<day>{'|'.join(sorted(WEEKDAYS, key=len, reverse=True))})\b"
+    r"(?:\s*,?\s*(?:at\s+)?(?:the\s+)?same\s+time|\s*,?\s*(?:at\s+)?(?!(?:please|pls|instead|then)\b)(?P<clock>\S.{0,30}?))?"
+    r"(?:\s*,?\s*(?:please|pls|instead|then))*\s*[.!?]*\s*",
+    re.IGNORECASE,
+)
+"""Matches what is put off to a day of the week: the first one behind the thing's own day is meant."""
 _LATER = frozenset(listed("back out later"))
 _ALWAYS_LATER = frozenset(listed("push delay postpone bump"))
 
@@ -208,7 +223,9 @@ class NamedAnchor:
     length: dt.timedelta = dt.timedelta()
     """From the thing's time to the time that is meant."""
     clock: Slot | None = None
-    """A time of the thing's own day, in the place of a length."""
+    """A time of the thing's own day, or of the `weekday` behind it, in the place of a length."""
+    weekday: int | None = None
+    """The day of the week, Monday first, that the thing is put off to."""
     start: str = ""
     """With `end`: when the thing takes place, where the request says so."""
     end: str = ""
@@ -243,6 +260,8 @@ class NamedAnchor:
 
     def said_from(self, anchor: dt.datetime) -> str:
         """Return the request with the time itself in the place of the phrase."""
+        if self.weekday is not None:
+            anchor = _first_behind(anchor, self.weekday)
         at = anchor + self.length if self.clock is None else _on_that_day(self.clock, anchor)
         at = at if self.hour is None else at.replace(hour=self.hour, minute=self.minute)
         is_clock_said = self.is_day and re.search(r"\bat\s+\S", self.after) is not None
@@ -294,6 +313,8 @@ def named_anchor(utterance: Utterance) -> NamedAnchor | None:
     if (order := _RETIME.fullmatch(bare)) is not None and _MOVING.fullmatch(order["verb"]):
         return named_anchor(utterance.saying(bare)) or NamedAnchor("", order=bare)
     text = _DAY_BESIDE.sub(_by_length, utterance.text)
+    if (match := _PUT_OFF.fullmatch(text)) is not None and (put_off := _put_off(match, utterance)) is not None:
+        return put_off
     if (match := _SHIFT.fullmatch(text)) is not None:
         return _shifted(match, utterance)
     if (match := _RETIME.fullmatch(text) or _STATED.fullmatch(text)) is not None:
@@ -351,6 +372,28 @@ def _shifted(match: re.Match[str], utterance: Utterance) -> NamedAnchor | None:
     """Read "push the dentist back by a week"."""
     length = _shift_of(match, utterance)
     return None if length is None else _moved(match["words"], NamedAnchor("", length, may_remind=True), utterance)
+
+
+def _put_off(match: re.Match[str], utterance: Utterance) -> NamedAnchor | None:
+    """Read "push the dentist back to Wednesday", which is no day before the dentist's own."""
+    clock = None
+    if match["clock"]:
+        said = f"at {match['clock']}"
+        slots = utterance.saying(said).slots
+        if len(slots) != 1 or slots[0].end != len(said) or "time" not in slots[0].views or names_a_day(slots[0]):
+            return None
+        clock = slots[0]
+    how = NamedAnchor("", clock=clock, weekday=WEEKDAYS[match["day"].lower()], may_remind=True)
+    return _moved(_put_off_thing(match), how, utterance)
+
+
+def _put_off_thing(match: re.Match[str]) -> str:
+    return str(match["words"] or match["behind"] or match["postponed"])
+
+
+def _first_behind(anchor: dt.datetime, weekday: int) -> dt.datetime:
+    """Return the same time on the first such day of the week behind a day."""
+    return anchor + dt.timedelta(days=(weekday - anchor.weekday() - 1) % 7 + 1)
 
 
 def _shift_of(match: re.Match[str], utterance: Utterance) -> dt.timedelta | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -602,6 +602,145 @@ def _place_as_said(plan: Plan, said: _Said) -> Plan:
 _ENDS_PLACE = r"(?=\s*(?:\Z|[.,;!?])|\s+(?:from|now|instead|on|at|for|with|today|tonight|tomorrow|and|please)\b)"
 
 
+_OF_A_CALENDAR = r"(?:in|into|on|onto|to)\s+(?:the|my|our)\s+(?:diary|calendar|planner)\b"
+
+
+def _place_beside_title(plan: Plan, said: _Said) -> Plan:
+    """Keep the place that is said between what an event is and the calendar: "put haircut, Mill Lane, in my diary"."""
+    places = [k for k, step in enumerate(plan.steps) if step.tool == "add_event"]
+    title = plan.steps[places[0]].arguments.get("title") if len(places) == 1 else None
+    if not isinstance(title, str) or not title or plan.steps[places[0]].arguments.get(_PLACE):
+        return plan
+    beside = rf"(?<!\w){re.escape(title)}\s*,\s*(?:at\s+)?(?P<place>[^,;:.?!]{{2,60}}?)\s*,?\s+{_OF_A_CALENDAR}"
+    found = re.search(beside, said.text, re.IGNORECASE)
+    if found is None or re.search(r"\b(?:and|with|for|from|then)\b", found["place"], re.IGNORECASE) is not None:
+        return plan
+    start, end = found.span("place")
+    slots = [slot for slot in said.utterance.slots if slot.start < end and slot.end > start]
+    is_name = len(found["place"].split()) > 1 or found["place"][:1].isupper()
+    if not is_name or any(slot.kind in ("time", "duration", "person") for slot in slots):
+        return plan
+    steps = list(plan.steps)
+    steps[places[0]] = replace(steps[places[0]], arguments={**steps[places[0]].arguments, _PLACE: found["place"]})
+    return _with_steps(plan, steps)
+
+
+_ADD_TO_LIST = "add_to_list"
+
+
+def _whole_items(plan: Plan, said: _Said) -> Plan:
+    """Keep whom or what a thing is for, said between it and the list: "add socks for the scouts to errands"."""
+    steps = list(plan.steps)
+    for k, step in enumerate(steps):
+        items, called = step.arguments.get("items"), step.arguments.get("list")
+        if step.tool != _ADD_TO_LIST or not isinstance(items, list) or not isinstance(called, str):
+            continue
+        if not items or not isinstance(items[-1], str):
+            continue
+        name = re.sub(r"\s+list\Z", "", called, flags=re.IGNORECASE)
+        ends = rf"\s+(?:to|on|onto|in|into)\s+(?:(?:the|my|our)\s+)?{re.escape(name)}\b"
+        whole = rf"(?<!\w)(?P<item>{re.escape(items[-1])}\s+for\s+[^,;:.?!]{{2,60}}?){ends}"
+        found = re.search(whole, said.text, re.IGNORECASE)
+        if found is None or re.search(r"\b(?:and|to|on)\b", found["item"][len(items[-1]) :], re.IGNORECASE) is not None:
+            continue
+        if not said.times(found["item"]):
+            steps[k] = replace(step, arguments={**step.arguments, "items": [*items[:-1], found["item"]]})
+    return _with_steps(plan, steps)
+
+
+# ── Contacts ──────────────────────────────────────────────────────────────────────────────────────────────
+
+_ADD_CONTACT, _CHANGE_CONTACT = "add_contact", "change_contact"
+_CONTACT_SAID = re.compile(
+    r"\W*(?:(?:please|pls|can\s+you|could\s+you|ok|okay|and)[\s,]+)*(?:(?:add|save|store|create|make|put(?:\s+in)?)\s+)?"
+    r"(?:(?:an?|another|this)\s+)?(?:new\s+)?(?:(?:contact|person|card)\b(?:\s+(?:please|pls|for\s+me))*\s*[,:–-]?\s*"
+    r"(?:(?:for|called|named)\s+)?)?(?P<name>[^\W\d_][^,;:\d@()]{0,59}?)\s*,",
+    re.IGNORECASE,
+)
+"""Begins with whom the contacts are to have, before what is said of them."""
+_SAYS_NEW = re.compile(r"\b(?:new|another|second|different|other)\b", re.IGNORECASE)
+
+
+def _first_named(plan: Plan, said: _Said) -> Plan:
+    """Mend the name of a new contact that was taken from what is said of them: of "new contact, Nele Busch, dog sitter,
+    0151 5550123" it is the first."""
+    places = [k for k, step in enumerate(plan.steps) if step.tool == _ADD_CONTACT]
+    first = _CONTACT_SAID.match(said.text)
+    if len(places) != 1 or first is None:
+        return plan
+    step, name = plan.steps[places[0]], first["name"]
+    taken = step.arguments.get("name")
+    if not isinstance(taken, str) or taken.casefold() not in said.text.casefold():
+        return plan
+    if "," in taken:  # "Busch, Nele" is a name as well
+        is_of_more = taken.casefold().startswith(f"{name.casefold()},") and len(name.split()) > 1
+    else:
+        is_of_more = taken.casefold() in said.text[first.end() :].casefold()
+        is_of_more = is_of_more and taken.casefold() not in name.casefold()
+    if not is_of_more or len(name.split()) > _MOST_NAMES:
+        return plan
+    steps = list(plan.steps)
+    steps[places[0]] = replace(step, arguments={**step.arguments, "name": name})
+    left = tuple(words for words in plan.unserved if words.casefold() != name.casefold())
+    return replace(_with_steps(plan, steps), unserved=left)
+
+
+_MOST_NAMES = 5
+
+
+def _not_added_again(plan: Plan, said: _Said) -> Plan:
+    """Look up who would be added to the contacts and is there already, unless the request says that it is somebody new;
+    what it says of them goes onto their card, if it has their whole name."""
+    if not {_FIND, _CHANGE_CONTACT} <= said.tools.keys() or _SAYS_NEW.search(said.text) is not None:
+        return plan
+    steps: list[Step] = []
+    at: dict[int, int] = {}
+    for k, step in enumerate(plan.steps):
+        name = step.arguments.get("name")
+        details = {key: value for key, value in step.arguments.items() if key != "name" and value}
+        is_known = step.tool == _ADD_CONTACT and isinstance(name, str) and said.is_person(name)
+        is_theirs = not details or str(name).casefold() in said.text.casefold()
+        step = renumbered(step, at) if step.needs() else step
+        if not is_known or not is_theirs:
+            steps.append(step)
+        elif details:
+            steps.append(replace(step, tool=_FIND, arguments={"name": str(name)}))
+            changes: dict[str, Argument] = {"contact": Ref(len(steps) - 1, ("id",)), **details}
+            steps.append(replace(step, tool=_CHANGE_CONTACT, arguments=changes))
+        else:
+            steps.append(replace(step, tool=_FIND, arguments={"name": str(name)}))
+        at[k] = len(steps) - 1
+    return _with_steps(plan, steps)
+
+
+_INVITED = re.compile(
+    r"\binvit(?:e|ing)\s+(?P<who>[^,;:.?!]{3,120}?)(?P<by>\s+by\s+e?-?mail\b)?\s*(?:[,;:.?!]|\Z)", re.I
+)
+
+
+def _all_invited(plan: Plan, said: _Said) -> Plan:
+    """Let all take part in a new event who are invited in a row, and leave open that they are written to: "invite Kim
+    and Jo by mail"."""
+    places = [k for k, step in enumerate(plan.steps) if step.tool == "add_event"]
+    invited = _INVITED.search(said.text)
+    attendees = plan.steps[places[0]].arguments.get("attendees") if len(places) == 1 else None
+    if invited is None or not isinstance(attendees, list) or _FIND not in said.tools:
+        return plan
+    place, row = places[0], re.split(r"\s*(?:\band\b|&)\s*", invited["who"].casefold())
+    further = [words for words in plan.unserved if words.casefold() in row and said.is_person(words)]
+    n = len(further)
+    at = {k: k if k < place else k + n for k in range(len(plan.steps))}
+    moved = [renumbered(step, at) for step in plan.steps]
+    taking_part: list[Argument] = [*attendees, *(Ref(place + k, ("email",)) for k in range(n))]
+    event = replace(moved[place], arguments={**moved[place].arguments, "attendees": taking_part})
+    looked_up = [Step(_FIND, {"name": words}) for words in further]
+    steps = [*moved[:place], *looked_up, event, *moved[place + 1 :]]
+    left = [words for words in plan.unserved if words not in further]
+    if invited["by"] and not any(step.tool == _DRAFT for step in plan.steps):
+        left.append(invited["by"].strip())
+    return replace(_with_steps(plan, steps), unserved=tuple(left))
+
+
 def _with_steps(plan: Plan, steps: Sequence[Step]) -> Plan:
     return plan if tuple(steps) == plan.steps else replace(plan, steps=tuple(steps))
 
@@ -624,6 +763,11 @@ _MENDS: tuple[_Mend, ...] = (
     _without_frame,
     _as_often_as_said,
     _place_as_said,
+    _place_beside_title,
+    _whole_items,
+    _first_named,
+    _not_added_again,
+    _all_invited,
 )
 
 
@@ -1226,6 +1370,39 @@ def whether_free(plan: Plan, text: str, results: Sequence[StepResult], now: dt.d
     if not is_moment and sum((until - since for since, until in slots), dt.timedelta()) < asked:
         return "Partly: you are free for some of it."
     return "No, you are free then." if is_of_busy else "Yes, you are free then."
+
+
+_OF_CARD = (
+    ("birthday", "birthday", re.compile(r"\b(?:birthday|b-?day|born|birth)\b", re.IGNORECASE)),
+    ("email", "e-mail address", re.compile(r"\be-?mail\b", re.IGNORECASE)),
+    ("phone", "phone number", re.compile(r"\b(?:phone|telephone|mobile|tel|cell)\b", re.IGNORECASE)),
+    ("address", "address", re.compile(r"\b(?<!mail )address\b|\bpost\s?code\b", re.IGNORECASE)),
+)
+"""Values of a contact, what each is called, and the words that ask for it."""
+_ASKS_OF_CARD = re.compile(
+    r"\s*(?:(?:and|so|ok|okay|hey|hi|please|tell me|do you know|can you tell me)\b[\s,]*)*"
+    r"(?:what|which|when|where|how|who|do|does|has|have|is|got)",
+    re.IGNORECASE,
+)
+
+
+def lacking_on_card(plan: Plan, text: str, results: Sequence[StepResult], known: Collection[str] = ()) -> str:
+    """Return that the card which was looked up has not the one value that a question asks for; empty where it has, or
+    anything else is asked or told.
+
+    Args:
+        known: Values that the card has although the contact does not show them: a birthday without its year.
+    """
+    asked = [(field, called) for field, called, words in _OF_CARD if words.search(text) is not None]
+    if [step.tool for step in plan.steps][:1] != [_WHOM] or plan.unserved or len(asked) != 1:
+        return ""
+    if any(step.tool not in (_WHOM, "find_answer") for step in plan.steps) or _ASKS_OF_CARD.match(text) is None:
+        return ""
+    card = next((result.value for result in results if result.step == 0 and result.status == "done"), None)
+    field, called = asked[0]
+    if not isinstance(card, Mapping) or field not in card or card[field] or field in known:
+        return ""
+    return f"The card of {card.get('name')} has no {called}."
 
 
 def _moment(record: Mapping[str, object], name: str) -> dt.datetime:

@@ -1205,9 +1205,13 @@ _TICK = ("find_reminders", "complete_reminder")
 _TAKE_OFF = "remove_from_list"
 _TICKED = re.compile(
     r"\s*(?:(?:please|so|and|ok|okay|now|can\s+you|could\s+you|you\s+can)[\s,]+)*(?:tick|check|cross|strike)\s+(?P<off>off\s+)?"
-    r"(?:(?:the|my|our|that)\s+)?(?P<what>(?!(?:it|that|them|this|those|off)\b)[^,.;:?!]{1,80}?)(?(off)|\s+off)\s*[.!]*\s*",
+    r"(?:(?:the|my|our|that)\s+)?(?P<what>(?!(?:it|that|them|this|those|off)\b)[^,.;:?!]{1,80}?)(?(off)|\s+off)"
+    r"(?:\s*[,;.–-]\s*(?:(?:i|we)(?:['’]ve|\s+have)?\s+|(?:just|already|they(?:['’]re|\s+are)|it['’]?s)\s+)*"
+    r"(?:got|bought|ordered|done|have|found|fetched|picked|collected|sorted|finished)\b"
+    r"(?:\s+(?:it|them|that|those|some|up|already|now|today|yesterday|thanks))*)?\s*[.!]*\s*",
     re.IGNORECASE,
 )
+"""Matches what is to be ticked off, and that it was got."""
 _SAYS_WHERE = re.compile(r"\b(?:reminders?|tasks?|lists?|alarms?)\b", re.IGNORECASE)
 
 
@@ -1219,11 +1223,17 @@ def ticked_thing(text: str, found: Plan | Refusal) -> str:
         text = found.steps[place + 1].text or text  # beside it, another list may be named
     if _SAYS_WHERE.search(text) is not None:
         return ""
-    if isinstance(found, Refusal):
-        said = _TICKED.fullmatch(text) if found.kind == "out_of_scope" else None
+    if isinstance(found, Refusal) or _is_of_a_device(found):
+        is_open = isinstance(found, Plan) or found.kind == "out_of_scope"
+        said = _TICKED.fullmatch(text) if is_open else None
         return said["what"].strip() if said is not None else ""
     query = found.steps[place].arguments.get("query") if place is not None else None
     return query if isinstance(query, str) else ""
+
+
+def _is_of_a_device(plan: Plan) -> bool:
+    """Return whether a plan does one thing to a device: nothing of the kind is ticked off."""
+    return len(plan.steps) == 1 and "device" in plan.steps[0].arguments and not is_taught(plan)
 
 
 def _ticking(plan: Plan) -> int | None:
@@ -1251,7 +1261,7 @@ def ticked_on_list(
         question = f"“{thing}” is a reminder and stands on the {lists[0]} list. Say “tick off the {thing} reminder”"
         return Refusal("needs", f"{question} or “take {thing} off the {lists[0]} list”.", planner=found.planner)
     step = Step(_TAKE_OFF, {"list": lists[0], "items": [thing]}, text=f"take {thing} off the list")
-    if isinstance(found, Refusal):
+    if isinstance(found, Refusal) or _is_of_a_device(found):
         return _sending(Plan((), confidence=1.0, planner=found.planner), (step,), tools)
     if (place := _ticking(found)) is None:
         return None
