@@ -444,22 +444,8 @@ class Agent:
 
     def _planned(self, said: Utterance, tools: Mapping[str, ToolSpec], *, reads_ahead: bool = False) -> Plan | Refusal:
         """Plan what was read; its words are still as they were mended."""
-        if (lead := lead_of(said)) is not None:
-            before = self._planned(said.saying(lead.rest), tools)
-            if isinstance(before, Plan) and (whole := with_lead(before, lead, said.now, tools)) is not None:
-                return whole
-        if (copied := copied_in(said)) is not None:
-            before = self._planned(said.saying(copied.rest), tools)
-            if isinstance(before, Plan) and (whole := with_copied(before, copied, tools)) is not None:
-                return whole
-        if (told := tells_too(said)) is not None:
-            before = self._planned(said.saying(told.rest), tools)
-            if isinstance(before, Plan) and (whole := with_told(before, told, tools)) is not None:
-                return whole
-        if (put := put_in(said)) is not None:
-            before = self._planned(said.saying(put.rest), tools)
-            if isinstance(before, Plan) and (whole := with_put_in(before, put, tools)) is not None:
-                return whole
+        if (whole := self._with_what_is_beside(said, tools)) is not None:
+            return whole
         text, manner = without_manner(said.text)
         said = said.saying(text)
         draft = self._drafted(said, tools)
@@ -486,6 +472,27 @@ class Agent:
         found = with_deeds_in_words(without_echoes(found, tools), said)
         found = turned_to_told(without_told_filters(found, said, tools), said)
         return with_records(self._with_the_one_named(said, found, tools), said.records, tools)
+
+    def _with_what_is_beside(self, said: Utterance, tools: Mapping[str, ToolSpec]) -> Plan | None:
+        """Plan a request without what it says beside (a time before a thing, who gets a copy, who is told, where it is
+        put), and add that; None where it says nothing such, or that does not fit the plan."""
+        if (lead := lead_of(said)) is not None:
+            before = self._planned(said.saying(lead.rest), tools)
+            if isinstance(before, Plan) and (whole := with_lead(before, lead, said.now, tools)) is not None:
+                return whole
+        if (copied := copied_in(said)) is not None:
+            before = self._planned(said.saying(copied.rest), tools)
+            if isinstance(before, Plan) and (whole := with_copied(before, copied, tools)) is not None:
+                return whole
+        if (told := tells_too(said)) is not None:
+            before = self._planned(said.saying(told.rest), tools)
+            if isinstance(before, Plan) and (whole := with_told(before, told, tools)) is not None:
+                return whole
+        if (put := put_in(said)) is not None:
+            before = self._planned(said.saying(put.rest), tools)
+            if isinstance(before, Plan) and (whole := with_put_in(before, put, tools)) is not None:
+                return whole
+        return None
 
     def _with_the_one_named(self, said: Utterance, plan: Plan, tools: Mapping[str, ToolSpec]) -> Plan:
         """The plan that writes about the one of several things whose title the request says, if no other fits, and
