@@ -32,7 +32,7 @@ from pathlib import Path
 
 from hearth.atomic_files import write_bytes
 from hearth.edge.outbox import QuestionHolder
-from hearth.errors import NotFound, RegistryError, ToolError
+from hearth.errors import HearthError, NotFound, RegistryError, ToolError
 from hearth.guard.egress.ledger import LedgerHolder, stored_forms, telling
 from hearth.learning.demonstration_store import Entry
 from hearth.learning.taught_holder import Resting, TaughtHolder, describe_anew, entries_of
@@ -50,6 +50,8 @@ _LOCK = "hearth.lock"
 _SEALED = b"age-encryption.org/"
 _REFUSED = "nothing was forgotten, as the plug-in {!r}"
 _STAYS = "what the plug-in {!r} keeps of it stays, as it"
+_OF_A_STATEMENT = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH})
+"""Errors of SQLite that what was asked of it brings about."""
 _NEVER = dt.timedelta(days=36_500)
 _NOTHING = Held("nothing")
 
@@ -338,9 +340,9 @@ def _swept(folder: Path, holders: Mapping[str, Holder], found: Found) -> dict[st
     failed: dict[str, str] = {}
     for held in found.held:
         try:
-            with blamed(_STAYS.format(held.holder), OSError):
+            with blamed(_STAYS.format(held.holder)):
                 holders[held.holder].sweep(folder, held)
-        except RegistryError as error:
+        except HearthError as error:
             failed[held.holder] = str(error)
     return failed
 
@@ -352,12 +354,22 @@ def _taken_out(cursor: sqlite3.Cursor, holders: Mapping[str, Holder], helds: Seq
         cursor.execute("SAVEPOINT holder")
         try:
             with blamed(_STAYS.format(held.holder), sqlite3.Error):
-                holders[held.holder].remove(cursor, held)
-        except RegistryError as error:
+                _removed_by(holders[held.holder], cursor, held)
+        except HearthError as error:
             cursor.execute("ROLLBACK TO holder")
             failed[held.holder] = str(error)
         cursor.execute("RELEASE holder")
     return failed
+
+
+def _removed_by(holder: Holder, cursor: sqlite3.Cursor, held: Held) -> None:
+    """Raises: ToolError: The holder's own statement is at fault. sqlite3.Error: The database is, and all must stop."""
+    try:
+        holder.remove(cursor, held)
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_FULL) not in _OF_A_STATEMENT:
+            raise
+        raise ToolError(f"{_STAYS.format(held.holder)} failed: {error}; update it, or uninstall it") from error
 
 
 def _hashes(state: State, *, is_taught: bool) -> tuple[str, str, int]:

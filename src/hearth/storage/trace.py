@@ -611,12 +611,19 @@ class RecordHolder:
         """Remove nothing: large before-images go once nothing refers to them any more."""
 
 
+_ESCAPED = re.compile(r"(?<!\\)(?:\\u[0-9a-fA-F]{4})+")
+
+
 def as_read(stored: str | bytes | None) -> str:
     """Return a column's text as a person reads it: JSON's escapes undone."""
     if isinstance(stored, bytes):
         return stored.decode(errors="surrogatepass")
-    text = stored or ""
-    return text.encode().decode("unicode_escape", errors="replace") if "\\u" in text and text.isascii() else text
+    return _ESCAPED.sub(_unescaped, stored or "")
+
+
+def _unescaped(escapes: re.Match[str]) -> str:
+    text: str = json.loads(f'"{escapes.group()}"')
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def holds(texts: Iterable[str], words: str) -> bool:

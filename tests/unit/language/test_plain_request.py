@@ -185,6 +185,8 @@ def test_what_is_meant(said: str, meant: str) -> None:
         "It's 21 degrees. Set it to 20",
         "",
         "... no, no, no",
+        "open the garage door and tell me when it's open",
+        "pull up the blinds and tell me what the temperature is",
     ],
 )
 def test_what_is_plain_already_stays(said: str) -> None:

@@ -135,7 +135,7 @@ def test_a_holder_that_cannot_be_asked_is_named_and_nothing_is_forgotten(
     assert len(state.store.query("SELECT 1 FROM event")) == 3
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError("x"), SystemExit(0)])
+@pytest.mark.parametrize("error", [ZeroDivisionError("x"), SystemExit(0), PermissionError(13, "denied")])
 @pytest.mark.parametrize("part", ["remove", "sweep"])
 def test_when_a_holder_fails_the_rest_goes_and_the_receipt_says_what_stays(
     state: State, offer: Offer, part: str, error: BaseException
@@ -157,6 +157,20 @@ class Half(ScriptedHolder):
     def remove(self, cursor: sqlite3.Cursor, held: Held) -> None:
         cursor.execute("DELETE FROM event")
         raise ZeroDivisionError("x")
+
+
+class Mistaken(ScriptedHolder):
+    """Asks the database for a table that is not there."""
+
+    def remove(self, cursor: sqlite3.Cursor, held: Held) -> None:
+        cursor.execute("DELETE FROM no_such_table")
+
+
+def test_a_holders_wrong_statement_is_its_own_fault_and_the_rest_goes(state: State, offer: Offer) -> None:
+    offer(Mistaken({"e1": "harbour"}, "mistaken"))
+    receipt = forget(state, find(state.store, Sought(matching="harbour")))
+    assert [said for said in receipt.failed if "no such table" in said]
+    assert [row["id"] for row in state.store.query("SELECT id FROM event")] == ["e2", "e3"]
 
 
 def test_what_a_holder_began_and_did_not_end_is_taken_back(state: State, offer: Offer) -> None:

@@ -251,6 +251,9 @@ NOON_TO_SIX = ("2026-11-21T12:00:00+01:00", "2026-11-21T18:00:00+01:00")
         ("could you look for a gap tomorrow", DAY, [("08:00", "22:00")], ""),
         ("find me a gap tomorrow", DAY, [("08:00", "22:00")], ""),
         ("am I free in the next week", ("2026-11-21T00:00:00+01:00", "2026-11-28T00:00:00+01:00"), [], ""),
+        ("is the hut free tomorrow afternoon", NOON_TO_SIX, [("12:00", "18:00")], ""),
+        ("am I not free tomorrow at 2", AT_TWO, [("14:00", "15:00")], ""),
+        ("can I take tomorrow afternoon off", NOON_TO_SIX, [("12:00", "18:00")], ""),
     ],
 )
 def test_whether_hours_are_free_is_told_as_yes_or_no(
@@ -269,6 +272,9 @@ def result(free: list[tuple[str, str]]) -> StepResult:
 
 def test_a_length_that_is_sought_is_there_or_not_and_other_plans_say_no_yes() -> None:
     step = Step("find_free_time", {"start": DAY[0], "end": DAY[1], "length": "PT2H"})
+    assert (
+        whether_free(Plan((step,)), "am I busy for 2 hours tomorrow", (result([("08:00", "22:00")]),), FIXED_NOW) == ""
+    )
     text = "have we 2 hours tomorrow, is there room"
     assert whether_free(Plan((step,)), "is there room for 2 hours", (result([("08:00", "11:00")]),), FIXED_NOW) == (
         "Yes, there is time for that."

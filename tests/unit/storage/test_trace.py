@@ -20,6 +20,7 @@ from hearth.storage.trace import (
     StartedStep,
     Trace,
     UnfinishedEpisode,
+    as_read,
     label_from_text,
     label_text,
     moment_text,
@@ -292,3 +293,17 @@ def test_what_a_request_pointed_at_is_read_back(trace: Trace) -> None:
     request = Request("move the event with Ana", FIXED_NOW, records=pointed)
     trace.begin(request, "pointed")
     assert trace.unfinished()[0].request.records == pointed
+
+
+@pytest.mark.parametrize(
+    ("stored", "read"),
+    [
+        (r'{"text": "the shed code is \ud83e\udd8ax9"}', '{"text": "the shed code is 🦊x9"}'),
+        (r"the file is in C:\users\zanzibar\plan", r"the file is in C:\users\zanzibar\plan"),
+        (r'"C:\\u00e9"', r'"C:\\u00e9"'),
+        (r"lone \ud83e", "lone \ufffd"),
+        (None, ""),
+    ],
+)
+def test_a_column_is_read_as_a_person_reads_it(stored: str | None, read: str) -> None:
+    assert as_read(stored) == read

@@ -972,7 +972,7 @@ def with_list_for_both(text: str) -> str:
 
 
 _FIND_AND_TELL = re.compile(
-    rf"{_PLEASE}(?:find|look\s+up|look\s+for|dig\s+(?:out|up)|fetch|pull\s+up|open|search\s+for)\s+(?:me\s+)?"
+    rf"{_PLEASE}(?:find|look\s+up|look\s+for|dig\s+(?:out|up)|fetch|(?P<opens>pull\s+up|open)|search\s+for)\s+(?:me\s+)?"
     r"(?P<thing>(?:(?:the|my|our|that)\s+|[\w-]+['’]s\s+)[^,.;:?!]{2,80}?)\s*(?:,\s*(?:and\s+)?|\band\s+|&\s*)(?:then\s+)?"
     r"(?:tell\s+me|let\s+me\s+know|say)\s+(?P<asks>when|where|what|who|how\s+(?:much|long|many\s+\w+)|what\s+(?:time|day))\s+"
     r"(?P<clause>[^,;:?!]{2,80}?)(?P<end>[\s?!.]*)",
@@ -986,13 +986,18 @@ _ITS_PART = re.compile(
     r"(?P<part>(?:the|its)\s+[\w'’ -]{2,40}?)\s+(?P<verb>is|was|are|were)(?:\s+(?:in|on)\s+it)?", re.IGNORECASE
 )
 _SAYS_ALL = frozenset({"says", "contains", "holds"})
+_OF_A_HOUSE = re.compile(
+    r"\b(?:doors?|gates?|garage|windows?|blinds?|curtains?|shutters?|skylights?|vents?|valves?|awnings?|taps?|locks?)\b",
+    re.I,
+)
+"""Opened by hand or by a device, and not to be read."""
 
 
 def asked_of_found(text: str) -> str:
     """Return the question about a thing that is to be found first, as it is asked of the thing itself: "find the lease
     and tell me when it ends"; the text where nothing such is said."""
     said = _FIND_AND_TELL.fullmatch(text)
-    if said is None:
+    if said is None or (said["opens"] and _OF_A_HOUSE.search(said["thing"]) is not None):
         return text
     thing, asks, clause = said["thing"], said["asks"], said["clause"]
     if (of := _IT_IS.fullmatch(clause)) is not None and not (of["due"] and asks.lower().startswith("what")):

@@ -689,27 +689,16 @@ _MOST_NAMES = 5
 
 
 def _not_added_again(plan: Plan, said: _Said) -> Plan:
-    """Look up who would be added to the contacts and is there already, unless the request says that it is somebody new;
-    what it says of them goes onto their card, if it has their whole name."""
-    if not {_FIND, _CHANGE_CONTACT} <= said.tools.keys() or _SAYS_NEW.search(said.text) is not None:
+    """Look up who would be added to the contacts by a name alone and is there already, unless the request says that it
+    is somebody new. With a number or an address it may be another of that name."""
+    if _FIND not in said.tools or _SAYS_NEW.search(said.text) is not None:
         return plan
-    steps: list[Step] = []
-    at: dict[int, int] = {}
-    for k, step in enumerate(plan.steps):
+    steps = list(plan.steps)
+    for k, step in enumerate(steps):
         name = step.arguments.get("name")
-        details = {key: value for key, value in step.arguments.items() if key != "name" and value}
-        is_known = step.tool == _ADD_CONTACT and isinstance(name, str) and said.is_person(name)
-        is_theirs = not details or str(name).casefold() in said.text.casefold()
-        step = renumbered(step, at) if step.needs() else step
-        if not is_known or not is_theirs:
-            steps.append(step)
-        elif details:
-            steps.append(replace(step, tool=_FIND, arguments={"name": str(name)}))
-            changes: dict[str, Argument] = {"contact": Ref(len(steps) - 1, ("id",)), **details}
-            steps.append(replace(step, tool=_CHANGE_CONTACT, arguments=changes))
-        else:
-            steps.append(replace(step, tool=_FIND, arguments={"name": str(name)}))
-        at[k] = len(steps) - 1
+        has_more = any(value for key, value in step.arguments.items() if key != "name")
+        if step.tool == _ADD_CONTACT and isinstance(name, str) and said.is_person(name) and not has_more:
+            steps[k] = replace(step, tool=_FIND, arguments={"name": name})
     return _with_steps(plan, steps)
 
 
@@ -1338,6 +1327,14 @@ _NOT_FREE = re.compile(
     r"\b(?:busy|booked|tied\s+up|occupied|taken|full|jammed|flat\s+out|engaged|anything|something|plans?|clash\w*)\b",
     re.IGNORECASE,
 )
+_OF_ONESELF = re.compile(
+    r"\b(?:i|we|i['’]?m|me|us)\b|\b(?:is|are|would|will|does|do|can|could|might)\s+(?:there|(?:this|next|on|the)\s+(?=\w*day|\d|week|morning|after|even)"
+    r"|\w+day|today|tomorrow|tonight|\d|noon|half|quarter|midday)",
+    re.IGNORECASE,
+)
+"""Somebody's own hours are asked about, or hours."""
+_OTHERWISE_FREE = re.compile(r"\bnot\b|n['’]t\b|\bcant\b|\boff\b|\breason\b", re.IGNORECASE)
+"""A question that yes or no would turn around."""
 _SAYS_FREE = re.compile(r"\b(?:free|available|time|room|space|gap|slot|open|clear)\b", re.IGNORECASE)
 
 
@@ -1353,7 +1350,9 @@ def whether_free(plan: Plan, text: str, results: Sequence[StepResult], now: dt.d
     start, end = given.get("start"), given.get("end")
     if not isinstance(found, list) or not isinstance(start, str) or not isinstance(end, str):
         return ""
-    if is_of_busy and _SAYS_FREE.search(text) is not None:
+    if is_of_busy and (_SAYS_FREE.search(text) is not None or "length" in given):
+        return ""
+    if _OF_ONESELF.search(text) is None or _OTHERWISE_FREE.search(text) is not None:
         return ""
     slots = [(_moment(one, "start"), _moment(one, "end")) for one in found if isinstance(one, Mapping)]
     if "length" in given:
