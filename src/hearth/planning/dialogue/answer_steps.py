@@ -399,10 +399,12 @@ def _fields_asked(request: str, people: Mapping[str, str]) -> Iterator[tuple[str
     """Yield whose value of a card a request names, which, and where: ("Tom Hale", "phone", "Tom's number")."""
     folded = request.casefold()
     named = ((alias, name) for alias, name in people.items() if alias.casefold() in folded)
+    bare = request == folded  # who types no capitals leaves the mark of an owner out, too
     for alias, name in sorted(named, key=lambda one: -len(one[0])):
+        mark = "['’]?" if bare and f"{alias.casefold()}s" not in people else "['’]"
         of = re.escape(alias)
         for field, said in _FIELD_SAID.items():
-            owned = rf"\b{of}['’]s (?:{said})(?![\w'’-])|\bthe (?:{said}) of {of}(?![\w'’-])"
+            owned = rf"\b{of}{mark}s (?:{said})(?![\w'’-])|\bthe (?:{said}) of {of}(?![\w'’-])"
             for match in re.finditer(owned, request, re.IGNORECASE):
                 yield name, field, match
 
