@@ -286,13 +286,29 @@ _DAY_BESIDE = re.compile(
     rf"{_SAME}*(?=\s*(?:,\s*)?{_IF_YOU}?\s*[.!?]*\s*$)",
     re.IGNORECASE,
 )
+_NO_THING = (
+    r"(?!(?:the|my|our|your|his|her|their|an?|this|that|these|those|i|me|we|us|you|he|him|she|they|them|it|what|which|who|when|where|"
+    r"how|why|if|unless|because|cos|maybe|perhaps|possibly|probably|apparently|might|no|not|never|hardly|sometimes|"
+    r"say(?:s|ing)?|said|think(?:s|ing)?|thought|reckons?|told|tells?|texted|e?-?mailed|messaged|wrote|writes|asked|asks|heard|"
+    r"mentioned|suggest(?:s|ed)?|believes?|feels?|hopes?|wonder(?:s|ing)?|guess|suppose|remind|remember)\b)"
+)
+_THING_WORD = rf"{_NO_THING}[\w'’&/-]+(?:[.:]\d+)?"
+_NO_ORDER = (
+    r"(?!(?:text|e?-?mail|message|msg|ask|inform|notify|warn|reminder|note|add|put|write|reply|answer|let|send|whatsapp|"
+    r"sms|ping|call|ring|phone|forward|todo|task)\b)"
+)
 _NEEDS = re.compile(
-    r"\s*(?:(?:ok|okay|so|oh|hey|hi|fyi)\b,?\s+)*(?!(?:what|which|who|when|where|how|why|if|i|we|you|he|she|they|it|that|this)\b)"
-    r"(?P<words>\S.{0,79}?)\s+(?:wants|needs|could\s+do\s+with)\s+(?:to\s+be\s+)?"
-    r"(?P<verb>mov|shift|push|bump|postpon|delay|reschedul|bring)(?:ing|e?d)\b(?P<rest>.*)",
+    r"\s*(?:(?:ok|okay|so|oh|hey|hi|fyi)\b,?\s+)*"
+    rf"(?P<words>(?:the|my|our)(?:\s+{_THING_WORD}){{1,5}}|(?:{_NO_ORDER}{_THING_WORD}\s+)?{_THING_WORD})"
+    r"\s+(?:wants|needs|could\s+do\s+with)\s+(?:to\s+be\s+)?"
+    r"(?P<verb>mov|shift|push|bump|postpon|delay|reschedul|bring)(?:ing|e?d)\b"
+    r"(?!.*(?:\?|\b(?:if(?!\s+you)|unless|maybe|perhaps|says|said|think|thinks|reckons?|tell|remind|text|e?-?mail|message|add|note)\b))"
+    r"(?P<rest>\s+(?:to|till|until|back|forward|out|up|by|earlier|later|an?|half|\d).*)",
     re.IGNORECASE,
 )
-"""Tells a move as what a thing needs: "the dentist wants shifting to next week, same day"."""
+"""Tells a move as what a thing needs: "the dentist wants shifting to next week, same day".
+
+The thing stands first: what is told, reminded, added or thought needs moving stays as it was said."""
 _NEEDED = {"mov": "move", "postpon": "postpone", "reschedul": "reschedule"}
 
 
