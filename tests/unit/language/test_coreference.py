@@ -522,6 +522,26 @@ def said_from(text: str, start: str = "2026-12-08T09:40:00+01:00") -> str:
             "remind me to brush the morning before my dentist at 8.30",
             "dentist: remind me to brush on 7 December 2026 at 08:30",
         ),
+        (
+            "remind me the night before the dentist at 12am to brush",
+            "dentist: remind me on 8 December 2026 at 00:00 to brush",
+        ),
+        (
+            "the night before the dentist at 12 remind me to brush",
+            "dentist: on 8 December 2026 at 00:00 remind me to brush",
+        ),
+        (
+            "remind me the night before the dentist at 2am to brush",
+            "dentist: remind me on 8 December 2026 at 02:00 to brush",
+        ),
+        (
+            "remind me the night before the dentist at 11 to brush",
+            "dentist: remind me on 7 December 2026 at 23:00 to brush",
+        ),
+        (
+            "remind me the morning before the dentist at 12 to brush",
+            "dentist: remind me on 7 December 2026 at 12:00 to brush",
+        ),
         ("push the dentist back by a week", "dentist: move the dentist to 15 December 2026 at 09:40"),
         ("Could you move my dentist an hour later please?", "dentist: move the dentist to 8 December 2026 at 10:40"),
         ("bring the dentist forward half an hour", "dentist: move the dentist to 8 December 2026 at 09:10"),

@@ -28,6 +28,8 @@ _DAY_BEFORE = re.compile(
 )
 _MAY_FOLLOW = re.compile(r"\s*(?:$|[.,;!?]|(?:to|at|and|about|that\s+i|i)\b)", re.I)
 _NIGHT = {"night": 20, "evening": 18, "morning": 9}
+_DAWN = 5
+"""The hour at which no night is meant any more: "the night before, at 5" is in the afternoon."""
 
 
 def anchored(utterance: Utterance, last: Episode) -> str:
@@ -138,7 +140,7 @@ _NAMED = re.compile(
 _EVE = re.compile(
     r"\b(?:on\s+)?the\s+(?P<part>evening|night|morning)\s+(?:before|b4)\s+(?:my\s+|the\s+|our\s+)?(?P<words>\S.{0,79}?)"
     r"(?:\s*,?\s*(?:(?:at|around|about)\s+)?(?P<clock>\d{1,2}(?:[.:]\d\d)?)(?:\s*(?P<half>[ap]m)|\s*-?ish)*)?"
-    r"(?=\s+(?:to|and|that\s+i|about)\b|\s*[,.;!?]|\s*$)",
+    r"(?=\s+(?:to|and|that\s+i|about|remind|please|pls)\b|\s*[,.;!?]|\s*$)",
     re.IGNORECASE,
 )
 """The part of the day before something that the request names, with a clock time where one is said."""
@@ -365,22 +367,28 @@ def _on_the_eve(match: re.Match[str], utterance: Utterance) -> NamedAnchor | Non
     part = match["part"].lower()
     if match["words"].lower() in ("that", "it", "then", "last") or _is_time(match["words"], utterance):
         return None
-    hour, _, minute = (match["clock"] or "").replace(".", ":").partition(":")
-    at = dt.timedelta(hours=int(hour) if hour else _NIGHT[part], minutes=int(minute or 0))
-    is_late = (match["half"] or "").lower() == "pm" or (part != "morning" and match["half"] is None)
-    at += dt.timedelta(hours=12) if hour and is_late and int(hour) < 12 else dt.timedelta()
-    if at >= dt.timedelta(days=1) or int(minute or 0) > 59:
+    said, _, minute = (match["clock"] or "").replace(".", ":").partition(":")
+    hour, half = int(said) if said else _NIGHT[part], (match["half"] or "").lower()
+    if hour > 23 or int(minute or 0) > 59:
         return None
+    is_own_day = False  # a night ends on the thing's own day
+    if said and part != "morning" and hour in (0, 12):
+        hour, is_own_day = 0, True
+    elif said and part != "morning" and hour < _DAWN and (half == "am" or (part == "night" and not half)):
+        is_own_day = True
+    elif half == "am" and hour == 12:
+        hour = 0
+    elif said and hour < 12 and (half == "pm" or (part != "morning" and not half)):
+        hour += 12
     before, after = match.string[: match.start()], match.string[match.end() :]
-    clock = dt.time(int(at.total_seconds()) // 3600, int(minute or 0))
     return NamedAnchor(
         match["words"],
-        -dt.timedelta(days=1),
+        dt.timedelta() if is_own_day else -dt.timedelta(days=1),
         before=before,
         after=after,
         is_day=True,
-        hour=clock.hour,
-        minute=clock.minute,
+        hour=hour,
+        minute=int(minute or 0),
     )
 
 
