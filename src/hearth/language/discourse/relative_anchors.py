@@ -311,6 +311,14 @@ _NEEDS = re.compile(
 """Tells a move as what a thing needs: "the dentist wants shifting to next week, same day".
 
 The thing stands first: what is told, reminded, added or thought needs moving stays as it was said."""
+_MUSED_MOVE = re.compile(
+    r"(?:.{0,60}\b(?:say(?:s|ing)?|said|thinks?|thinking|thought|reckons?|guess|suppose|wonder(?:s|ing)?|believes?|heard)\b|"
+    r"\s*(?:(?:ok|okay|so|oh|hmm?|well|and)\b,?\s+)*(?:maybe|perhaps|possibly|probably|apparently|if)\b)"
+    r".{1,80}?\s(?:wants|needs|could\s+do\s+with|might\s+(?:want|need))\s+(?:to\s+be\s+)?"
+    r"(?:mov|shift|push|bump|postpon|delay|reschedul|bring)(?:ing|e?d)\b",
+    re.IGNORECASE,
+)
+"""Begins with a move that is hearsay or a thought: "Ana says the dentist needs moving"."""
 _NEEDED = {"mov": "move", "postpon": "postpone", "reschedul": "reschedule"}
 
 
@@ -318,6 +326,11 @@ def _by_length(found: re.Match[str]) -> str:
     """Return the day or week beside a thing's own as a length: "to the day after, same time" is "back by a day"."""
     unit = found["unit"] or found["next"] or found["following"] or found["same"]
     return f" {'earlier' if (found['way'] or '').lower() == 'before' else 'back'} by a {unit.lower()}"
+
+
+def is_mused_move(text: str) -> bool:
+    """Return whether a text only reports or considers that something needs moving."""
+    return _MUSED_MOVE.match(text) is not None
 
 
 def named_anchor(utterance: Utterance) -> NamedAnchor | None:
