@@ -522,6 +522,26 @@ def said_from(text: str, start: str = "2026-12-08T09:40:00+01:00") -> str:
             "remind me to brush the morning before my dentist at 8.30",
             "dentist: remind me to brush on 7 December 2026 at 08:30",
         ),
+        (
+            "remind me the night before the dentist at 12am to brush",
+            "dentist: remind me on 8 December 2026 at 00:00 to brush",
+        ),
+        (
+            "the night before the dentist at 12 remind me to brush",
+            "dentist: on 8 December 2026 at 00:00 remind me to brush",
+        ),
+        (
+            "remind me the night before the dentist at 2am to brush",
+            "dentist: remind me on 8 December 2026 at 02:00 to brush",
+        ),
+        (
+            "remind me the night before the dentist at 11 to brush",
+            "dentist: remind me on 7 December 2026 at 23:00 to brush",
+        ),
+        (
+            "remind me the morning before the dentist at 12 to brush",
+            "dentist: remind me on 7 December 2026 at 12:00 to brush",
+        ),
         ("push the dentist back by a week", "dentist: move the dentist to 15 December 2026 at 09:40"),
         ("Could you move my dentist an hour later please?", "dentist: move the dentist to 8 December 2026 at 10:40"),
         ("bring the dentist forward half an hour", "dentist: move the dentist to 8 December 2026 at 09:10"),
@@ -617,11 +637,30 @@ def test_reminders_are_looked_up_only_where_a_time_is_moved(text: str, sought: d
     assert (dict(anchor.looked_up) if anchor is not None else {}) == sought
 
 
-def test_what_a_thing_needs_is_an_order_where_no_time_counts_from_it() -> None:
-    anchor = named_anchor(Utterance("the dentist needs moving to Friday", FIXED_NOW, context=KNOWN))
-    assert anchor is not None
-    assert (dict(anchor.looked_up), anchor.order) == ({}, "move the dentist to Friday")
-    assert named_anchor(Utterance("what needs moving to Friday", FIXED_NOW, context=KNOWN)) is None
+@pytest.mark.parametrize(
+    ("text", "order"),
+    [
+        ("the dentist needs moving to Friday", "move the dentist to Friday"),
+        ("ok so my lunch with Bo needs moving to Friday", "move my lunch with Bo to Friday"),
+        ("eye test needs moving to Friday", "move eye test to Friday"),
+        ("what needs moving to Friday", None),
+        ("tell Kev the sofa needs moving on Friday", None),
+        ("tell Kev sofa needs moving to Friday", None),
+        ("remind me tomorrow at 9 that the car needs moving", None),
+        ("email Rob: the piano needs moving to Friday", None),
+        ("email Ben that the shed roof needs shifting to Saturday", None),
+        ("add car needs moving to the jobs list", None),
+        ("the car needs moving to the drive, remind me at 9", None),
+        ("Ana says the walk needs postponing to Sunday", None),
+        ("maybe the dentist needs moving to Friday", None),
+        ("I think the dentist needs moving to Friday", None),
+        ("the dentist needs moving to Friday?", None),
+        ("the dentist no longer needs moving to Friday", None),
+    ],
+)
+def test_what_a_thing_needs_is_an_order_where_the_thing_stands_first(text: str, order: str | None) -> None:
+    anchor = named_anchor(Utterance(text, FIXED_NOW, context=KNOWN))
+    assert (anchor and (dict(anchor.looked_up), anchor.order)) == (order and ({}, order))
 
 
 def test_the_time_of_what_is_moved_is_no_part_of_its_name() -> None:

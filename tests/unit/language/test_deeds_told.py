@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from hearth.language.discourse.deeds_told import put_in, said_of_plan, said_of_step, tells_too, told_of_deed
@@ -113,6 +115,12 @@ def test_what_a_step_does_is_told_by_what_the_owner_said() -> None:
         ("mail Bo that it is done and put it in the shed", None, ""),
         ("put it in", None, ""),
         ("tea with Bo on friday, put the kettle on", None, ""),
+        ("tea with Bo and put it on", "tea with Bo", ""),
+        ("tell Kev the hall is free on Friday so he can put it on", None, ""),
+        ("tell Kev the hall is free on Friday so he can put it in the diary", None, ""),
+        ("tell Kev the parcel is here and he should put it in", None, ""),
+        ("tell Kev the parcel is here, put it in", None, ""),
+        ("tell Kev to bring the bulb and put it in", None, ""),
     ],
 )  # fmt: skip
 def test_a_second_order_for_the_calendar_ends_a_request(text: str, rest: str | None, day: str) -> None:
@@ -120,3 +128,12 @@ def test_a_second_order_for_the_calendar_ends_a_request(text: str, rest: str | N
     assert (found and found.rest) == rest
     if found is not None:
         assert str(found.day.views["start"] if found.day is not None else "")[:10] == day
+
+
+def test_a_long_request_is_read_in_time_for_what_it_ends_in() -> None:
+    long, start = "tell x " + "and " * 4_000 + "z", time.process_time()
+    assert put_in(Utterance(long, FIXED_NOW, context=KNOWN)) is None
+    assert time.process_time() - start < 0.2
+    found = put_in(Utterance(f"{long} and put it in the diary", FIXED_NOW, context=KNOWN))
+    assert found is not None
+    assert (found.rest, found.text) == (long, "and put it in the diary")

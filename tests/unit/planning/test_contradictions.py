@@ -577,3 +577,20 @@ def test_all_who_are_invited_take_part(
     assert [step.arguments["name"] for step in found.steps[:-1]] == invited
     assert found.steps[-1].arguments["attendees"] == [Ref(k, ("email",)) for k in range(len(invited))]
     assert found.unserved == left
+
+
+@pytest.mark.parametrize(
+    ("text", "is_moved"),
+    [
+        ("the eye test needs moving to Friday", True),
+        ("Joel says he can't come, move the eye test to Friday", True),
+        ("Joel says the eye test needs postponing to Friday", False),
+        ("maybe the eye test needs moving to Friday", False),
+        ("I think the eye test needs moving to Friday", False),
+        ("if the eye test needs moving to Friday", False),
+    ],
+)
+def test_a_move_that_is_hearsay_or_a_thought_is_not_done(text: str, is_moved: bool) -> None:
+    move = Step("move_event", {"event": Ref(0, ("id",)), "start": view(text, "start")})
+    found = held(text, Step("find_events", {"query": "eye test"}), move)
+    assert isinstance(found, Plan) == is_moved

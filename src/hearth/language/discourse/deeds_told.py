@@ -91,11 +91,19 @@ def tells_too(said: Utterance) -> TellsToo | None:
 
 
 _PUT_IN = re.compile(
-    r"(?P<rest>.{6,}?)(?:\s*[,;.–-]\s*|\s+)(?P<put>(?:(?:and|then|also|so|please|pls)\s+)*(?:put|pop|stick|add|get|enter)\s+(?:it|that|this)\s+"
-    r"(?:in(?:to)?|on|to|down)(?:\s+(?:in\s+)?(?:my|the|our)\s+(?:calendar|diary|planner))?"
-    r"(?:\s+(?:for|on)\s+(?P<day>that\s+day|then|the\s+day|it))?)(?:\s*,?\s*(?:please|pls|too|as\s+well|thanks|ta))*\s*[.!]*\s*",
-    re.IGNORECASE | re.DOTALL,
+    r"(?:\s*[,;.–-]\s*(?P<put>(?:(?:and|then|also|so|please|pls)\s+)*)|\s+(?P<put_too>(?:(?:and|then|also|please|pls)\s+)+))"
+    r"(?P<order>(?:put|pop|stick|add|get|enter)\s+(?:it|that|this)\s+"
+    r"(?:in(?:to)?|on|to|down)(?P<where>\s+(?:in\s+)?(?:my|the|our)\s+(?:calendar|diary|planner))?"
+    r"(?:\s+(?:for|on)\s+(?P<day>that\s+day|then|the\s+day|it))?)(?:\s*,?\s*(?:please|pls|too|as\s+well|thanks|ta))*\s*[.!]*\s*\Z",
+    re.IGNORECASE,
 )
+"""Stands behind a mark or an "and": in "so he can put it on" somebody else is to do it."""
+_LONGEST_PUT_IN, _SHORTEST_REST = 120, 6
+_FOR_SOMEBODY = re.compile(
+    r"\b(?:tell|let|ask|remind|inform|notify|warn|text|message|msg|e-?mail|mail|write|reply|answer|forward|draft|send|say|ping|sms|whatsapp)\b",
+    re.IGNORECASE,
+)
+"""Has words for somebody, who may be the one to "put it on"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +120,17 @@ class PutIn:
 
 def put_in(said: Utterance) -> PutIn | None:
     """Return the order that ends a request to put it into the calendar: "… at 1, put it in"; None where none does."""
-    found = _PUT_IN.fullmatch(said.text)
+    start = max(0, len(said.text) - _LONGEST_PUT_IN)
+    found = _PUT_IN.search(said.text[start:])
     if found is None:
         return None
-    times = said.saying(found["rest"]).times
+    rest = said.text[: start + found.start()]
+    if len(rest.strip()) < _SHORTEST_REST or (found["where"] is None and _FOR_SOMEBODY.search(rest) is not None):
+        return None
+    times = said.saying(rest).times
     days = said.saying(f"on {times[0].text}").times if len(times) == 1 else ()  # "by the 11th" is that day
     days = tuple(slot for slot in days if "start" in slot.views and "repeat" not in slot.views)
-    return PutIn(found["rest"], found["put"], days[0] if len(days) == 1 else None)
+    return PutIn(rest, f"{found['put'] or found['put_too'] or ''}{found['order']}", days[0] if len(days) == 1 else None)
 
 
 def said_of_plan(plan: Plan, request: str, whom: str) -> tuple[int, str] | None:

@@ -577,6 +577,12 @@ _EDITING = re.compile(
     re.IGNORECASE,
 )
 """The pause and the words by which a speaker takes back what was just said."""
+_TELLS = re.compile(
+    r"\b(?:tell|let|remind|inform|notify|warn|text|message|msg|e-?mail|mail|write|reply|answer|say|ping|sms|whatsapp|ask)\b",
+    re.IGNORECASE,
+)
+_TEXT_BEGINS = re.compile(r"[:\"“]|\b(?:that(?!\s+to\b)|i|we|he|she|they|says?|saying)\b", re.IGNORECASE)
+"""Begins the words of a text for somebody, which stay as they were typed: "text Bo that I have eggs, no just milk"."""
 _OF_SEVERAL = re.compile(r"\b(?:both|all|every)(?:\s+(?:of\s+)?(?:the|my|our))?\s+\Z", re.IGNORECASE)
 _IN_A_ROW = re.compile(r"(?:,|&|\band)\s+\Z", re.IGNORECASE)
 _RUN_OF_BLANKS = re.compile(r"\s{50,}")
@@ -602,7 +608,7 @@ def _repaired_once(text: str) -> str:
     for match in _EDITING.finditer(text):
         before, after = text[: match.start()], text[match.end() :]
         words, first = list(_WORD.finditer(before)), _WORD.match(after)
-        if not words or first is None:
+        if not words or first is None or (match["alone"] and _is_in_told_text(before)):
             continue
         near = words[-_MOST_TAKEN_BACK:]
         is_marked = bool(match["sure"]) or _PAUSE.search(match[0]) is not None
@@ -618,6 +624,12 @@ def _repaired_once(text: str) -> str:
             if _IN_A_ROW.search(kept) is None:  # where the row begins of which one is left is not known
                 return _OF_SEVERAL.sub("", kept) + after
     return text
+
+
+def _is_in_told_text(before: str) -> bool:
+    """Return whether what is said next are words of a text for somebody."""
+    told = _TELLS.search(before)
+    return told is not None and _TEXT_BEGINS.search(before, told.end()) is not None
 
 
 def _is_like(old: str, new: str) -> bool:

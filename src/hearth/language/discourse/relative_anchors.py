@@ -28,6 +28,8 @@ _DAY_BEFORE = re.compile(
 )
 _MAY_FOLLOW = re.compile(r"\s*(?:$|[.,;!?]|(?:to|at|and|about|that\s+i|i)\b)", re.I)
 _NIGHT = {"night": 20, "evening": 18, "morning": 9}
+_DAWN = 5
+"""The hour at which no night is meant any more: "the night before, at 5" is in the afternoon."""
 
 
 def anchored(utterance: Utterance, last: Episode) -> str:
@@ -138,7 +140,7 @@ _NAMED = re.compile(
 _EVE = re.compile(
     r"\b(?:on\s+)?the\s+(?P<part>evening|night|morning)\s+(?:before|b4)\s+(?:my\s+|the\s+|our\s+)?(?P<words>\S.{0,79}?)"
     r"(?:\s*,?\s*(?:(?:at|around|about)\s+)?(?P<clock>\d{1,2}(?:[.:]\d\d)?)(?:\s*(?P<half>[ap]m)|\s*-?ish)*)?"
-    r"(?=\s+(?:to|and|that\s+i|about)\b|\s*[,.;!?]|\s*$)",
+    r"(?=\s+(?:to|and|that\s+i|about|remind|please|pls)\b|\s*[,.;!?]|\s*$)",
     re.IGNORECASE,
 )
 """The part of the day before something that the request names, with a clock time where one is said."""
@@ -286,13 +288,37 @@ _DAY_BESIDE = re.compile(
     rf"{_SAME}*(?=\s*(?:,\s*)?{_IF_YOU}?\s*[.!?]*\s*$)",
     re.IGNORECASE,
 )
+_NO_THING = (
+    r"(?!(?:the|my|our|your|his|her|their|an?|this|that|these|those|i|me|we|us|you|he|him|she|they|them|it|what|which|who|when|where|"
+    r"how|why|if|unless|because|cos|maybe|perhaps|possibly|probably|apparently|might|no|not|never|hardly|sometimes|"
+    r"say(?:s|ing)?|said|think(?:s|ing)?|thought|reckons?|told|tells?|texted|e?-?mailed|messaged|wrote|writes|asked|asks|heard|"
+    r"mentioned|suggest(?:s|ed)?|believes?|feels?|hopes?|wonder(?:s|ing)?|guess|suppose|remind|remember)\b)"
+)
+_THING_WORD = rf"{_NO_THING}[\w'’&/-]+(?:[.:]\d+)?"
+_NO_ORDER = (
+    r"(?!(?:text|e?-?mail|message|msg|ask|inform|notify|warn|reminder|note|add|put|write|reply|answer|let|send|whatsapp|"
+    r"sms|ping|call|ring|phone|forward|todo|task)\b)"
+)
 _NEEDS = re.compile(
-    r"\s*(?:(?:ok|okay|so|oh|hey|hi|fyi)\b,?\s+)*(?!(?:what|which|who|when|where|how|why|if|i|we|you|he|she|they|it|that|this)\b)"
-    r"(?P<words>\S.{0,79}?)\s+(?:wants|needs|could\s+do\s+with)\s+(?:to\s+be\s+)?"
-    r"(?P<verb>mov|shift|push|bump|postpon|delay|reschedul|bring)(?:ing|e?d)\b(?P<rest>.*)",
+    r"\s*(?:(?:ok|okay|so|oh|hey|hi|fyi)\b,?\s+)*"
+    rf"(?P<words>(?:the|my|our)(?:\s+{_THING_WORD}){{1,5}}|(?:{_NO_ORDER}{_THING_WORD}\s+)?{_THING_WORD})"
+    r"\s+(?:wants|needs|could\s+do\s+with)\s+(?:to\s+be\s+)?"
+    r"(?P<verb>mov|shift|push|bump|postpon|delay|reschedul|bring)(?:ing|e?d)\b"
+    r"(?!.*(?:\?|\b(?:if(?!\s+you)|unless|maybe|perhaps|says|said|think|thinks|reckons?|tell|remind|text|e?-?mail|message|add|note)\b))"
+    r"(?P<rest>\s+(?:to|till|until|back|forward|out|up|by|earlier|later|an?|half|\d).*)",
     re.IGNORECASE,
 )
-"""Tells a move as what a thing needs: "the dentist wants shifting to next week, same day"."""
+"""Tells a move as what a thing needs: "the dentist wants shifting to next week, same day".
+
+The thing stands first: what is told, reminded, added or thought needs moving stays as it was said."""
+_MUSED_MOVE = re.compile(
+    r"(?:.{0,60}\b(?:say(?:s|ing)?|said|thinks?|thinking|thought|reckons?|guess|suppose|wonder(?:s|ing)?|believes?|heard)\b|"
+    r"\s*(?:(?:ok|okay|so|oh|hmm?|well|and)\b,?\s+)*(?:maybe|perhaps|possibly|probably|apparently|if)\b)"
+    r".{1,80}?\s(?:wants|needs|could\s+do\s+with|might\s+(?:want|need))\s+(?:to\s+be\s+)?"
+    r"(?:mov|shift|push|bump|postpon|delay|reschedul|bring)(?:ing|e?d)\b",
+    re.IGNORECASE,
+)
+"""Begins with a move that is hearsay or a thought: "Ana says the dentist needs moving"."""
 _NEEDED = {"mov": "move", "postpon": "postpone", "reschedul": "reschedule"}
 
 
@@ -300,6 +326,11 @@ def _by_length(found: re.Match[str]) -> str:
     """Return the day or week beside a thing's own as a length: "to the day after, same time" is "back by a day"."""
     unit = found["unit"] or found["next"] or found["following"] or found["same"]
     return f" {'earlier' if (found['way'] or '').lower() == 'before' else 'back'} by a {unit.lower()}"
+
+
+def is_mused_move(text: str) -> bool:
+    """Return whether a text only reports or considers that something needs moving."""
+    return _MUSED_MOVE.match(text) is not None
 
 
 def named_anchor(utterance: Utterance) -> NamedAnchor | None:
@@ -349,22 +380,28 @@ def _on_the_eve(match: re.Match[str], utterance: Utterance) -> NamedAnchor | Non
     part = match["part"].lower()
     if match["words"].lower() in ("that", "it", "then", "last") or _is_time(match["words"], utterance):
         return None
-    hour, _, minute = (match["clock"] or "").replace(".", ":").partition(":")
-    at = dt.timedelta(hours=int(hour) if hour else _NIGHT[part], minutes=int(minute or 0))
-    is_late = (match["half"] or "").lower() == "pm" or (part != "morning" and match["half"] is None)
-    at += dt.timedelta(hours=12) if hour and is_late and int(hour) < 12 else dt.timedelta()
-    if at >= dt.timedelta(days=1) or int(minute or 0) > 59:
+    said, _, minute = (match["clock"] or "").replace(".", ":").partition(":")
+    hour, half = int(said) if said else _NIGHT[part], (match["half"] or "").lower()
+    if hour > 23 or int(minute or 0) > 59:
         return None
+    is_own_day = False  # a night ends on the thing's own day
+    if said and part != "morning" and hour in (0, 12):
+        hour, is_own_day = 0, True
+    elif said and part != "morning" and hour < _DAWN and (half == "am" or (part == "night" and not half)):
+        is_own_day = True
+    elif half == "am" and hour == 12:
+        hour = 0
+    elif said and hour < 12 and (half == "pm" or (part != "morning" and not half)):
+        hour += 12
     before, after = match.string[: match.start()], match.string[match.end() :]
-    clock = dt.time(int(at.total_seconds()) // 3600, int(minute or 0))
     return NamedAnchor(
         match["words"],
-        -dt.timedelta(days=1),
+        dt.timedelta() if is_own_day else -dt.timedelta(days=1),
         before=before,
         after=after,
         is_day=True,
-        hour=clock.hour,
-        minute=clock.minute,
+        hour=hour,
+        minute=int(minute or 0),
     )
 
 

@@ -15,6 +15,7 @@ from hearth.language.discourse.relative_anchors import (
     Copied,
     Lead,
     Row,
+    is_mused_move,
     names_a_day,
     several_told,
     told_in,
@@ -114,6 +115,9 @@ def refused_deed(request: Request, found: Plan | Refusal, tools: Tools, planner:
     return Refusal("out_of_scope", _CANNOT, planner=planner)
 
 
+_NOT_ORDERED = "I moved nothing, as you only spoke of it. To move it, say “move”, its name and the new day or time."
+
+
 def without_contradictions(found: Plan | Refusal, utterance: Utterance, tools: Tools) -> Plan | Refusal:
     """Return the plan with what its request's words settle put right, or the refusal of what it would do instead.
 
@@ -127,7 +131,7 @@ def without_contradictions(found: Plan | Refusal, utterance: Utterance, tools: T
     plan = found
     if not is_taught(plan):
         reason = _alarm_of_a_house({step.tool for step in plan.steps}, said)
-        for reason_of in (_part_of_a_card, _person_of_an_event, _time_of_others, _at_instead_of_before):
+        for reason_of in (_part_of_a_card, _person_of_an_event, _time_of_others, _at_instead_of_before, _mused_move):
             reason = reason or reason_of(plan, said)
         if reason:
             return Refusal("out_of_scope", reason)
@@ -225,6 +229,12 @@ def _at_instead_of_before(plan: Plan, said: _Said) -> str:
     if not any(isinstance(one, Ref) for one in at) or _BEFOREHAND.search(said.text) is None:
         return ""
     return "I could not work out when that is, so I set no reminder: ask me when it is, then say when to remind you."
+
+
+def _mused_move(plan: Plan, said: _Said) -> str:
+    """Refuse to move what somebody says, or the owner only considers, needs moving."""
+    moves = any(step.tool == "move_event" for step in plan.steps)
+    return _NOT_ORDERED if moves and is_mused_move(said.text) else ""
 
 
 def _time_of_others(plan: Plan, said: _Said) -> str:
