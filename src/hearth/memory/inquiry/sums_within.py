@@ -43,7 +43,8 @@ _RATE = re.compile(
 _NOT_ADDED = re.compile(
     r"\b(?:or|either|instead|rather than|less|minus|off|discount\w*|refund\w*|credit\w*|already|rest|remaining"
     r"|remainder|balance|deposit|voucher|half|between|up to|at least|at most|unless|if|before|after|until|would have"
-    r"|of which|including|includes|incl|vat|tax|excess|save|saved|used to|not|(?<!same as )last (?:year|month|time))\b|n['’]t\b|%"
+    r"|of which|including|includes|incl|vat|tax|excess|save|saved|used to|not|(?<!same as )last (?:year|month|time))\b"
+    r"|n['’]t\b|%"
     r"|\bfrom [€£$]|[€£$]\d[\d.,]* ?[-–] ?[€£$]?\d",
     re.I,
 )
