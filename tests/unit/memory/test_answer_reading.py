@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from hearth.memory.inquiry.answer_reading import (
@@ -9,6 +11,8 @@ from hearth.memory.inquiry.answer_reading import (
     AnswerReader,
     People,
     _cuts_word,
+    _person_meant,
+    _takes_back,
     asked_of,
     asks_yes_or_no,
     chance_of,
@@ -25,6 +29,7 @@ from hearth.memory.inquiry.answer_reading import (
 )
 from hearth.memory.search.passage_store import Passage
 from hearth.memory.search.search_words import key_of, keys_of
+from hearth.tools.memory import DOUBTED
 
 
 @pytest.mark.parametrize(
@@ -181,8 +186,34 @@ def test_a_name_that_says_who_stands() -> None:
     assert who_told("who can't come on sunday", mail) is None
     mail = note("Will Ruben come on Sunday?", kind="mail", person="Mona")
     assert who_told("who wants to come on sunday", mail) is None
+    mail = note("Ruben wants my old tent.", kind="mail", person="Mona")
+    assert who_told("who wants the old tent", mail) is None
     assert not is_pronoun("Ruben")
     assert is_pronoun("she too")
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "told"),
+    [
+        ("Ruben wants the old sofa and Idris offered the trailer.", "Ruben", ""),
+        ("Ruben wants the old sofa and Idris offered the trailer.", "Idris", DOUBTED),
+        ("Ruben wants the old sofa and Idris offered the old sofa bed.", "Idris", DOUBTED),
+        ("The old sofa goes to Idris, who wants it.", "Idris", ""),
+    ],
+)
+def test_a_name_of_another_clause_than_what_is_asked_is_doubted(text: str, read: str, told: float | str) -> None:
+    mail = note(text, kind="mail", person="Mona")
+    name, _, chance = _person_meant("who wants the old sofa", mail, read, mail.read.index(read), 0.9)
+    assert (name, chance) == ((text, told) if told else (read, 0.9))
+
+
+def test_a_value_that_is_taken_back_is_known_without_delay() -> None:
+    assert _takes_back("£350, no, only joking, £250")
+    assert not _takes_back("only joking, £250")
+    assert not _takes_back("£350\nonly joking")
+    started = time.monotonic()
+    assert not _takes_back("1 wait " * 20_000)
+    assert time.monotonic() - started < 2
 
 
 def test_my_mother_of_a_mail_is_its_writers() -> None:

@@ -387,6 +387,19 @@ def test_money_is_summed_over_mails_and_tables_within_the_period(world: World) -
     assert world.ask("how much did we pay for clay in total", now).value == "£51.00 (2 amounts)"
 
 
+def test_amounts_of_one_sentence_are_added_with_doubt_and_those_that_oppose_each_other_are_not(world: World) -> None:
+    now = dt.datetime(2026, 11, 22, 9, tzinfo=dt.UTC)
+    texts = {
+        "Fence": "It was £40 for posts and £12.50 for wire.",
+        "Fete": "We raised £400 and spent £150 on tents.",
+    }
+    for title, text in texts.items():
+        world.workspace.write(f"mail/cur/{title}.y:2,S", mail("Zed <z@z.example>", title, text, now).encode())
+    fence = world.ask("what did the fence come to in total", now)
+    assert (fence.value, fence.chance < LEAST_SURE) == ("£52.50 (£40.00 + £12.50)", True)
+    assert "550" not in world.ask("what did the fete come to in total", now).value
+
+
 def test_money_is_found_by_its_sender_and_by_what_its_table_is_called(world: World) -> None:
     world.workspace.write(
         "mail/cur/9.z:2,S", mail("Wood Direct <o@w.example>", "Order 1", "Wedge £8.00 each\nTotal: £22.50").encode()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hearth.memory.inquiry.answer_reading import Reading
 from hearth.memory.inquiry.sums_within import items_of, sum_answer
 from hearth.memory.search.passage_store import Candidate, Passage
+from hearth.tools.memory import LEAST_SURE
 
 BOILER = "The valve came to £48.00, the call-out £60.00 and the new gasket £7.50."
 SWEEP = (
@@ -26,6 +29,14 @@ LIST = "For the roof:\n- slates £220\n- battens £35.50\nSee you on Monday."
         ("Three pots at £12, two bowls for £9 each.", [36, 18]),
         ("Two bags for £9, string £2.", [9, 2]),
         ("Slates £220\nbattens £35.50", [220, 35.5]),
+        ("Room 12 at £80, breakfast £9.", [80, 9]),
+        ("Cabin 12 at £80 and breakfast £9.", [80, 9]),
+        ("Flight 204 at £90 and bag £30", [90, 30]),
+        ("2x £1.50 rolls, 4 x £0.80 tea", [3, 3.2]),
+        ("3 nights at £80, breakfast £9.", [240, 9]),
+        ("1 pot at £12, string £2.", [12, 2]),
+        ("I owe Tomasz £20 for posts and £35 for wire.", [20, 35]),
+        ("We spent £40 on paint and £9 on brushes.", [40, 9]),
     ],
 )
 def test_amounts_of_one_sum(text: str, values: list[float]) -> None:
@@ -46,6 +57,16 @@ def test_amounts_of_one_sum(text: str, values: list[float]) -> None:
         "£100 for the stall, less £20 for members.",
         "A stall is £20-£30, a table £5.",
         "Nothing was paid.",
+        "We raised £400 at the fair and spent £150 on paint.",
+        "The awning is £420, £120 deposit paid in March.",
+        "The awning is £420, I paid £120 in March.",
+        "I paid £120 in March, the awning is £420.",
+        "Tomasz owes me £20 for posts and I owe him £35.",
+        "The book is £35 and the voucher £20.",
+        "Bus 42 for £2 each, lunch £5.",
+        "12 June at £80, breakfast £9.",
+        "Size 12 shoes at £30, laces £2.",
+        "2x £1.50 rolls, 4 x 80p tea",
     ],
 )
 def test_amounts_that_are_not_added(text: str) -> None:
@@ -80,6 +101,16 @@ def test_a_sum_that_is_asked_for(question: str, text: str, answer: str, value: s
     found = sum_answer(question, [reading(text, answer)])
     assert found is not None
     assert (found.kind, found.value) == ("amount", value)
+
+
+def test_a_sum_of_what_a_stranger_states_is_doubted() -> None:
+    one = reading(BOILER, "£7.50")
+    of_known = sum_answer("how much does Sam want altogether", [one])
+    of_stranger = sum_answer("how much does Sam want altogether", [replace(one, is_strangers=True)])
+    assert of_known is not None
+    assert of_known.chance >= LEAST_SURE
+    assert of_stranger is not None
+    assert of_stranger.chance < LEAST_SURE
 
 
 @pytest.mark.parametrize(

@@ -124,34 +124,76 @@ def who_told(question: str, passage: Passage) -> Who | None:
     found = _WHO.match(question)
     if found is None:
         return None
-    act = _ACT.match(found["rest"]) if _is_received(passage) else None
-    rest = found["rest"][act.end() :] if act is not None else found["rest"]
-    wanted = keys_of(rest) - {key_of(word) for word in _LIGHT}
-    verb = _verb(rest)
-    text = unwrapped(passage.read)
-    rows: list[tuple[int, int, int, str]] = []
-    for sentence in SENTENCE.finditer(text, len(text) - len(passage.text)):
-        for clause in _CLAUSE.finditer(text, *sentence.span()):
-            said = wanted & keys_of(clause.group())
-            score = len(said) + (_OF_VERB if verb in said else 0)
-            rows.append((score, clause.start(), sentence.start(), clause.group()))
-    most = max((score for score, *_ in rows), default=0)
-    best = [row for row in rows if row[0] == most]
-    if not most or len(best) > 1 or most < _LEAST_SAID * (len(wanted) + (_OF_VERB if verb in wanted else 0)):
+    act = _act_asked(found["rest"]) if _is_received(passage) else ""
+    asked = _clause_asked(found["rest"], passage)
+    if asked is None:
         return None
-    _, start, sentence_start, clause_text = best[0]
-    start += len(clause_text) - len(clause_text.lstrip())
+    text, start, sentence_start, clause_text = asked
     name, is_sure = _subject(clause_text, text[len(text) - len(passage.text) : sentence_start], passage)
     if _is_received(passage) and passage.person:
         is_elided = _ELIDED.match(clause_text) and _OPENING.fullmatch(text[sentence_start:start])
         if name is None and is_elided and not sentence_at(text, start).endswith("?"):
             name, is_sure = passage.person, True
-        elif act is not None and name != passage.person and (name is not None or _OF_WRITER.search(clause_text)):
+        elif act and name != passage.person and (name is not None or _says_of_writer(clause_text)):
             name, is_sure = passage.person, False
     if name is None:
         return None
     too = _TOO.match(text, start + len(clause_text.strip()))
     return Who(f"{name} and {too['name']}" if name and too else name, start, is_sure)
+
+
+def _act_asked(rest: str) -> str:
+    """Return the words of what somebody does by writing, where what is asked begins with one; else empty."""
+    act = _ACT.match(rest)
+    return act.group() if act is not None else ""
+
+
+def _clause_asked(rest: str, passage: Passage) -> tuple[str, int, int, str] | None:
+    """Return the text of a passage, where in it the clause and its sentence begin that says most of what is asked, and
+    the clause; None where no clause says enough of it, or several say as much."""
+    act = _act_asked(rest) if _is_received(passage) else ""
+    thing = rest[len(act) :]
+    wanted, verb = keys_of(thing) - {key_of(word) for word in _LIGHT}, _verb(thing)
+    text = unwrapped(passage.read)
+    rows: list[tuple[int, bool, int, int, str]] = []
+    for sentence in SENTENCE.finditer(text, len(text) - len(passage.text)):
+        for clause in _CLAUSE.finditer(text, *sentence.span()):
+            keys = keys_of(clause.group())
+            said = wanted & keys
+            score = len(said) + (_OF_VERB if verb in said else 0)
+            rows.append((score, bool(act) and _verb(act) in keys, clause.start(), sentence.start(), clause.group()))
+    most = max((row[:2] for row in rows), default=(0, False))
+    best = [row for row in rows if row[:2] == most]
+    least = _LEAST_SAID * (len(wanted) + (_OF_VERB if verb in wanted else 0))
+    if not most[0] or len(best) > 1 or most[0] < least:
+        return None
+    _, _, start, sentence_start, clause_text = best[0]
+    return text, start + len(clause_text) - len(clause_text.lstrip()), sentence_start, clause_text
+
+
+def _says_of_writer(clause: str) -> bool:
+    """Return whether a clause speaks of its writer, and not of somebody named who "wants my sofa"."""
+    return _OF_WRITER.search(clause) is not None and not _is_of_named(clause)
+
+
+def _is_of_named(clause: str) -> bool:
+    """Return whether a clause begins with a name."""
+    first = _SUBJECT.match(clause.lstrip())
+    word = first.group() if first is not None else ""
+    return word[:1].isupper() and word.casefold() not in STOP_WORDS | _NO_NAMES | PRONOUNS
+
+
+def _is_of_another_clause(question: str, passage: Passage, start: int) -> bool:
+    """Return whether the words at `start` stand in another clause than the one that says what is asked who does, which
+    begins with a name: "Desmond" for "who wants the sofa" of "Gwyn wants the sofa and Desmond offered the trailer"."""
+    found = _WHO.match(question)
+    asked = _clause_asked(found["rest"], passage) if found is not None else None
+    if asked is None:
+        return False
+    text, place, sentence_start, clause = asked
+    is_outside = not place <= start < place + len(clause.strip())
+    in_sentence = sentence_start <= start < sentence_start + len(sentence_at(text, place))
+    return is_outside and in_sentence and _is_of_named(clause)
 
 
 def _is_received(passage: Passage) -> bool:
@@ -977,7 +1019,7 @@ def _person_meant(question: str, passage: Passage, text: str, start: int, chance
     )
     if who is None and is_of_writer and _is_received(passage) and passage.person:
         return passage.person, start, min(chance, DOUBTED)
-    if who is not None or is_pronoun(text):
+    if who is not None or is_pronoun(text) or _is_of_another_clause(question, passage, start):
         place = who.start if who is not None else start
         return sentence_at(passage.read, place) or text, place, min(chance, DOUBTED)
     return of_the_writer(text, passage.read[max(0, start - 4) : start], passage), start, chance
@@ -1074,7 +1116,13 @@ _TAKEN_BACK = re.compile(
     re.IGNORECASE,
 )
 """Takes back what stands before it, and says another value: "£350, no, only joking, £250"."""
-_TAKES_BACK = re.compile(rf"\d.*\b{_RETRACTS}", re.IGNORECASE)
+_RETRACTED = re.compile(rf"\b{_RETRACTS}", re.IGNORECASE)
+
+
+def _takes_back(words: str) -> bool:
+    """Return whether words take back a number that stands before on their line."""
+    digits = ((line, re.search(r"\d", line)) for line in words.split("\n"))
+    return any(digit is not None and _RETRACTED.search(line, digit.end()) is not None for line, digit in digits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -1138,7 +1186,7 @@ class _Fitting:
             return False
         if _WHERE.match(self.question) and _TIME_BEFORE.search(self.text, max(0, start - _LONGEST_LEAD), start):
             return False
-        if _TAKEN_BACK.match(self.text, end) or _TAKES_BACK.search(self.text[start:end]):
+        if _TAKEN_BACK.match(self.text, end) or _takes_back(self.text[start:end]):
             return False
         return not _cuts_word(self.text, start, end)
 

@@ -183,6 +183,8 @@ class Amount:
     at: dt.datetime | None
     is_strangers: bool = False
     """Whether somebody may have written it whom the owner has no card of."""
+    parts: str = ""
+    """How it was added up, of one that its text does not state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -499,6 +501,8 @@ def _money(asked: Asked, periods: Sequence[Period], kept: _Kept) -> HomeAnswer |
         total = sum(row.value for row in some)
         said.append(money_text(total / len(some) if asked.operation == "mean" else total, currency))
     n = f" ({len(rows)} amounts)" if len(rows) > 1 else ""
+    if asked.operation == "sum" and any(row.parts for row in rows):
+        n = f" ({' + '.join(row.parts or money_text(row.value, row.currency) for row in rows)})"
     newest = sorted(rows, key=lambda row: row.at.timestamp() if row.at else 0.0, reverse=True)
     return HomeAnswer(
         "amount",
@@ -513,8 +517,8 @@ def _money(asked: Asked, periods: Sequence[Period], kept: _Kept) -> HomeAnswer |
 
 def _chance(rows: Sequence[Amount]) -> float:
     """Return how likely all rows are meant: strangers may have stated what goes beside the owner's own, or beside what
-    people on his cards wrote."""
-    return DOUBTED if len({row.is_strangers for row in rows}) > 1 else 1.0
+    people on his cards wrote; and amounts of one sentence may be no parts of one sum."""
+    return DOUBTED if len({row.is_strangers for row in rows}) > 1 or any(row.parts for row in rows) else 1.0
 
 
 def _by_months(asked: Asked, period: Period | None, kept: _Kept) -> HomeAnswer | None:
@@ -530,7 +534,7 @@ def _by_months(asked: Asked, period: Period | None, kept: _Kept) -> HomeAnswer |
         return None
     witnesses = tuple(one for _, sums in found for one in sums.witnesses)
     told = "\n".join(f"{month.start:%B %Y}: {sums.value}" for month, sums in found)
-    chance = DOUBTED if len({one.is_strangers for one in witnesses}) > 1 else 1.0
+    chance = DOUBTED if len({one.is_strangers for one in witnesses}) > 1 else min(sums.chance for _, sums in found)
     left_out = tuple(place for _, sums in found for place in sums.left_out)
     return HomeAnswer("list", told, "", witnesses, chance, is_reckoned=True, left_out=left_out)
 
@@ -656,9 +660,11 @@ def _in_text(one: Passage, wanted: frozenset[str]) -> Iterable[Amount]:
     stated = [row for row in stated if (is_titled or row[4]) and not _is_aside(row[2], wanted)]
     if stated:
         value, currency, quote, wholeness, _ = max(stated, key=lambda row: (row[4], row[3]))
+        parts = ""
         if wholeness < _IS_WHOLE and (items := _items_meant(quote, wanted)):
             value, currency = sum(item.value for item in items), items[0].currency
-        yield Amount(value, currency, one, quote, one.at)
+            parts = " + ".join(item.said for item in items) if len(items) > 1 or items[0].n > 1 else ""
+        yield Amount(value, currency, one, quote, one.at, parts=parts)
 
 
 def _items_meant(sentence: str, wanted: frozenset[str]) -> tuple[Item, ...]:

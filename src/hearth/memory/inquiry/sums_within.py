@@ -18,12 +18,20 @@ from hearth.memory.inquiry.answer_telling import sentence_of, told_at
 from hearth.memory.search.passage_store import SENTENCE, unwrapped
 from hearth.memory.search.search_words import keys_of
 from hearth.protocols import HomeAnswer
+from hearth.tools.memory import DOUBTED
 
 _CLAUSE = re.compile(r"(?:(?!,\s|;|\s(?:and|plus|with|&|\+)\s|\.\s|\n).)+")
 _COUNTS = {word: n for n, word in enumerate(listed("two three four five six seven eight nine ten eleven twelve"), 2)}
 _N = rf"(?P<n>\d{{1,4}}|{'|'.join(_COUNTS)})"
 _TIMES = re.compile(rf"\b{_N}(?P<things>(?: [^\W\d_][\w-]*){{0,4}}?) ?(?P<by>at|for|[x×*@])(?: just| only)? ?\Z", re.I)
 """Stands before a price: "24 mugs at", "24 x"."""
+_SEVERAL = re.compile(r"[^\W\d_]s\b(?<!ss)|\b(?:people|children|men|women)\b", re.I)
+_LABEL = re.compile(
+    r"(?i:\b(?:room|cabin|flight|bus|train|platform|pitch|plot|bay|berth|unit|flat|house|table|seat|row|lot|item|line"
+    r"|route|gate|page|size|part|model|type|grade|year|class|group|number|no\.?))\W*\Z|\S [A-Z][\w-]+ \Z"
+)
+"""Stands before a number that is a name and no count: "room 12", "on Bus 42"."""
+_PENCE = re.compile(r"\d ?p\b|\bpence\b", re.I)
 _TIMES_BEHIND = re.compile(r"\A[\d.,]* ?[x×*] ?(?P<n>\d{1,4})\b", re.I)
 _EACH = re.compile(r"\b(?:each|apiece|a ?piece)\b", re.I)
 _RATE = re.compile(
@@ -34,12 +42,17 @@ _RATE = re.compile(
 )
 _NOT_ADDED = re.compile(
     r"\b(?:or|either|instead|rather than|less|minus|off|discount\w*|refund\w*|credit\w*|already|rest|remaining"
-    r"|remainder|balance|half|between|up to|at least|at most|unless|if|before|after|until|would have|of which|including"
-    r"|includes|incl|vat|tax|excess|save|saved|used to|not|(?<!same as )last (?:year|month|time))\b|n['’]t\b|%"
+    r"|remainder|balance|deposit|voucher|half|between|up to|at least|at most|unless|if|before|after|until|would have"
+    r"|of which|including|includes|incl|vat|tax|excess|save|saved|used to|not|(?<!same as )last (?:year|month|time))\b"
+    r"|n['’]t\b|%"
     r"|\bfrom [€£$]|[€£$]\d[\d.,]* ?[-–] ?[€£$]?\d",
     re.I,
 )
 """Says that amounts are no parts of one sum."""
+_CHANGES_HANDS = re.compile(
+    r"\b(?:ow(?:e|es|ed|ing)|paid|spent|raised|sold|earned|received|lent|borrowed|gave)\b", re.I
+)
+_STATES_PRICE = re.compile(r"\b(?:is|are|was|were|costs?|comes? to|came to)\b|['’](?:s|re)\b", re.I)
 _SUM_STATED = re.compile(
     r"\b(?:total\w*|altogether|in all|all in|all told|makes?|making|sum|amount due|to pay|payable|overall)\b|=", re.I
 )
@@ -81,14 +94,24 @@ def items_of(text: str) -> tuple[Item, ...]:
     for found in _CLAUSE.finditer(text):
         clause = " ".join(found.group().split())
         amounts = money_in(clause)
+        if _PENCE.search(clause):
+            return ()
         if not amounts:
             continue
         item = _item(clause, amounts[0]) if len(amounts) == 1 else None
         if item is None:
             return ()
         items.append(item)
-    is_one_sum = len({item.currency for item in items}) == 1 and not _NOT_ADDED.search(text)
+    is_one_sum = len({item.currency for item in items}) == 1 and not _NOT_ADDED.search(text) and _is_one_way(text)
     return tuple(items) if is_one_sum and not _SUM_STATED.search(text) else ()
+
+
+def _is_one_way(text: str) -> bool:
+    """Return whether all amounts of a text go the same way: of "raised £400 and spent £150" they do not, and of "£420,
+    £120 of it paid" one is a part of the other."""
+    ways = [found.start() for found in _CHANGES_HANDS.finditer(text)]
+    first = min((place for _, _, place in money_in(text)), default=0)
+    return not ways or (len(ways) == 1 and ways[0] < first and not _STATES_PRICE.search(text))
 
 
 def _item(clause: str, amount: tuple[float, str, int]) -> Item | None:
@@ -97,12 +120,19 @@ def _item(clause: str, amount: tuple[float, str, int]) -> Item | None:
     before, behind = clause[:place], clause[place:]
     if _RATE.search(behind):
         return None
-    number = re.sub(r"\A\D+", "", behind)
-    times = _TIMES.search(before) or _TIMES_BEHIND.search(number)
     is_each = _EACH.search(clause) is not None
-    if times is None or (times.groupdict().get("by", "").casefold() == "for" and not is_each):
-        return None if is_each else Item(clause, 1, price, currency)
-    return Item(clause, _COUNTS.get(times["n"].casefold()) or int(times["n"]), price, currency)
+    once = None if is_each else Item(clause, 1, price, currency)
+    times = _TIMES.search(before)
+    counted = times or _TIMES_BEHIND.search(re.sub(r"\A\D+", "", behind))
+    by, things = (times["by"].casefold(), times["things"]) if times is not None else ("", "")
+    if times is not None and _LABEL.search(before[: times.start()]):
+        return once if by in ("at", "for") and not things else None
+    if counted is None or (by == "for" and not is_each):
+        return once
+    n = _COUNTS.get(counted["n"].casefold()) or int(counted["n"])
+    # "12 June at £80" is no twelve of anything.
+    is_count = n == 1 or is_each or by != "at" or _SEVERAL.search(things)
+    return Item(clause, n, price, currency) if is_count else None
 
 
 def meant_of(items: Sequence[Item], words: str) -> tuple[Item, ...]:
@@ -139,7 +169,8 @@ def sum_answer(question: str, readings: Sequence[Reading]) -> HomeAnswer | None:
                 continue
             total = money_text(sum(item.value for item in meant), meant[0].currency)
             value = f"{total} ({' + '.join(item.said for item in meant)})"
-            return HomeAnswer("amount", value, "", (told_at(one),), one.chance)
+            chance = min(one.chance, DOUBTED) if one.is_strangers else one.chance
+            return HomeAnswer("amount", value, "", (told_at(one),), chance)
     return None
 
 
