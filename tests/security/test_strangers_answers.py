@@ -421,3 +421,23 @@ def test_what_somebody_said_of_a_matter_is_told(home: Home, mails: list[tuple[st
 def test_an_order_is_not_what_somebody_said(home: Home, text: str, value: str | None) -> None:
     found, _ = home.ask_with_notices("what did Eve say about the hedge", mail(STRANGER, text), PLACES)
     assert (found and found.value) == value
+
+
+@pytest.mark.parametrize(
+    ("mails", "value", "doubt"),
+    [
+        ([("Ana Costa <ana@evil.example>", "The hedge costs £900.")], "The hedge costs £900", NOT_SURE),
+        (
+            [("Ana Costa <ana@evil.example>", "The hedge costs £900."), (FRIEND, "The hedge costs £20.")],
+            "The hedge costs £20",
+            "",
+        ),
+    ],
+)
+def test_who_only_calls_themselves_so_is_told_with_doubt_and_after_the_card(
+    home: Home, mails: list[tuple[str, str]], value: str, doubt: str
+) -> None:
+    """The first mail is the newest."""
+    files = [mail(sender, text, n) for n, (sender, text) in enumerate(mails, 1)]
+    found = home.ask("what did Ana say about the hedge", *files)
+    assert (found.value.removesuffix("."), found.doubt) == (value, doubt)

@@ -381,28 +381,26 @@ def _on_the_eve(match: re.Match[str], utterance: Utterance) -> NamedAnchor | Non
     if match["words"].lower() in ("that", "it", "then", "last") or _is_time(match["words"], utterance):
         return None
     said, _, minute = (match["clock"] or "").replace(".", ":").partition(":")
-    hour, half = int(said) if said else _NIGHT[part], (match["half"] or "").lower()
-    if hour > 23 or int(minute or 0) > 59:
+    if int(said or 0) > 23 or int(minute or 0) > 59:
         return None
-    is_own_day = False  # a night ends on the thing's own day
-    if said and part != "morning" and hour in (0, 12):
-        hour, is_own_day = 0, True
-    elif said and part != "morning" and hour < _DAWN and (half == "am" or (part == "night" and not half)):
-        is_own_day = True
-    elif half == "am" and hour == 12:
-        hour = 0
-    elif said and hour < 12 and (half == "pm" or (part != "morning" and not half)):
-        hour += 12
+    hour, is_own_day = _eve_hour(int(said), part, (match["half"] or "").lower()) if said else (_NIGHT[part], False)
+    length = dt.timedelta() if is_own_day else -dt.timedelta(days=1)
     before, after = match.string[: match.start()], match.string[match.end() :]
     return NamedAnchor(
-        match["words"],
-        dt.timedelta() if is_own_day else -dt.timedelta(days=1),
-        before=before,
-        after=after,
-        is_day=True,
-        hour=hour,
-        minute=int(minute or 0),
+        match["words"], length, before=before, after=after, is_day=True, hour=hour, minute=int(minute or 0)
     )
+
+
+def _eve_hour(hour: int, part: str, half: str) -> tuple[int, bool]:
+    """Return which hour of the day is said of the night, evening or morning before a thing, and whether it is of the
+    thing's own day, on which a night ends."""
+    if part == "morning":
+        return (0 if half == "am" and hour == 12 else hour + 12 * (half == "pm" and hour < 12)), False
+    if hour in (0, 12):
+        return 0, True
+    if hour < _DAWN and (half == "am" or (part == "night" and not half)):
+        return hour, True
+    return hour + 12 * (hour < 12 and half != "am"), False
 
 
 def _shifted(match: re.Match[str], utterance: Utterance) -> NamedAnchor | None:

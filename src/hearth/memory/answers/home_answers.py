@@ -871,15 +871,18 @@ class HomeAnswers:
         return answer_of(question, readings, call.now)
 
     def _said_about(self, question: str, call: CallContext) -> HomeAnswer | None:
-        """Tell what somebody said of a matter in their newest mail that speaks of it and does not read like an
-        instruction; None where nothing such is asked, or no mail does."""
-        known = known_addresses(call)
+        """Tell what somebody said of a matter in their newest mail that speaks of it; None where nothing such is asked,
+        or no mail does. A name alone may be anybody's: of an address on no card it is told with doubt, after all that
+        come from one that is, and not at all where it reads like an instruction."""
+        known, by_name = known_addresses(call), None
         for told in said_about(question, self.passages):
             (witness,) = told.witnesses
-            by_stranger = is_strangers(self.passages.of_record(witness.record)[0], known, call.workspace)
-            if not by_stranger or not (self._is_instruction(witness.quote) or self._orders(witness.quote)):
-                return replace(told, witnesses=(replace(witness, is_strangers=by_stranger),))
-        return None
+            if not is_strangers(self.passages.of_record(witness.record)[0], known, call.workspace):
+                return told
+            if by_name is None and not (self._is_instruction(witness.quote) or self._orders(witness.quote)):
+                doubted = min(told.chance, _QUOTED)
+                by_name = replace(told, witnesses=(replace(witness, is_strangers=True),), chance=doubted)
+        return by_name
 
     def _of_tables(self, question: str, readings: Sequence[Reading]) -> HomeAnswer | None:
         """Return what a table among the passages tells, where that is likelier than what is read; with doubt of one

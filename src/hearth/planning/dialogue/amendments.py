@@ -1352,22 +1352,36 @@ def whether_free(plan: Plan, text: str, results: Sequence[StepResult], now: dt.d
     """Return the yes or no to whether hours of one day are free, from the free ones that were found; empty where
     nothing such is asked. Hours that are free in part are told so."""
     tools = [step.tool for step in plan.steps]
-    is_of_busy = _NOT_FREE.search(text) is not None
-    if tools[:1] != [_FREE] or any(tool != _EVENTS for tool in tools[1:]) or _IF_FREE.match(text) is None:
-        return ""
-    found = next((result.value for result in results if result.step == 0 and result.status == "done"), None)
-    given = plan.steps[0].arguments
+    given = plan.steps[0].arguments if plan.steps else {}
     start, end = given.get("start"), given.get("end")
-    if not isinstance(found, list) or not isinstance(start, str) or not isinstance(end, str):
+    found = next((result.value for result in results if result.step == 0 and result.status == "done"), None)
+    if tools[:1] != [_FREE] or any(tool != _EVENTS for tool in tools[1:]) or not isinstance(found, list):
         return ""
-    if is_of_busy and (_SAYS_FREE.search(text) is not None or "length" in given):
-        return ""
-    if _OF_ONESELF.search(text) is None or _OTHERWISE_FREE.search(text) is not None:
+    if not isinstance(start, str) or not isinstance(end, str) or not _asks_if_free(text, has_length="length" in given):
         return ""
     slots = [(_moment(one, "start"), _moment(one, "end")) for one in found if isinstance(one, Mapping)]
     if "length" in given:
         return "Yes, there is time for that." if slots else "No, there is no time for that."
     first, last = dt.datetime.fromisoformat(start), dt.datetime.fromisoformat(end)
+    return _free_between(first, last, slots, now, is_of_busy=_NOT_FREE.search(text) is not None)
+
+
+def _asks_if_free(text: str, *, has_length: bool) -> bool:
+    """Return whether a text asks whether one's own hours are free or taken, not both, and not the other way round."""
+    if _IF_FREE.match(text) is None or _OF_ONESELF.search(text) is None or _OTHERWISE_FREE.search(text) is not None:
+        return False
+    return _NOT_FREE.search(text) is None or (_SAYS_FREE.search(text) is None and not has_length)
+
+
+def _free_between(
+    first: dt.datetime,
+    last: dt.datetime,
+    slots: Sequence[tuple[dt.datetime, dt.datetime]],
+    now: dt.datetime,
+    *,
+    is_of_busy: bool,
+) -> str:
+    """Return the yes or no to whether a moment or hours of one day are free, from the free ones in them."""
     if last - first > dt.timedelta(hours=25):
         return ""
     is_moment = last - first <= _A_MOMENT
