@@ -326,8 +326,9 @@ class HomeAnswer:
     """What it rests on, best first; other records that say something else come behind it."""
     chance: float = 1.0
     """That this is the answer, in [0, 1]."""
-    nearest: str = ""
-    """Of `unknown`: the place that comes nearest to an answer; empty where none is near."""
+    nearest: tuple[Witness, ...] = ()
+    """Of `unknown`: the places that come nearest to an answer, likeliest first, without a quote where a stranger may
+    have written it; empty where none is near."""
     is_reckoned: bool = False
     """Whether it was worked out over records, and stands in none of them."""
     is_named: bool = False

@@ -9,7 +9,7 @@ remembered: what is found counts as a stranger's words.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NewType
 
@@ -157,8 +157,7 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
     """Find the answer, and note who may have written each record that it rests on."""
     found = call.memory.find_answer(question, call)
     if found.kind == "unknown":
-        near = f"; nearest comes {found.nearest}" if found.nearest else ""
-        call.notices.append(f"I looked through {found.looked}{near}")
+        call.notices.append(f"I looked through {found.looked}{_near(found.nearest)}")
         return None
     call.notices.extend(_said_of_rows(found))
     rows = [{"source": one.where, "text": _shortened(one.quote)} for one in found.witnesses[:N_SHOWN]]
@@ -243,6 +242,14 @@ def _item(hit: MemoryHit, text: str, id: str = "") -> MemoryItem:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+def _near(places: Sequence[Witness]) -> str:
+    """Say which places come nearest to an answer, with their words where they are quoted, each on a line of its own."""
+    said = [f"{one.where}: “{_shortened(one.quote)}”" if one.quote else one.where for one in places]
+    if len(said) < 2:
+        return "".join(f"; nearest comes {one}" for one in said)
+    return "".join(("; nearest come", *(f"\n  · {one}" for one in said)))
 
 
 def _shortened(text: str) -> str:

@@ -833,7 +833,17 @@ def test_the_nearest_place_is_told_in_no_word_of_a_stranger(world: World) -> Non
     said = mail("Boiler Co <b@co.example>", subject, "The boiler man was here, a good fellow from the town.")
     world.workspace.write("mail/cur/9.near:2,S", said.encode())
     found = world.ask("who repaired the boiler")
-    assert (found.kind, found.nearest) == ("unknown", "a mail of Friday 20 November 2026")
+    assert found.kind == "unknown"
+    assert [(one.where, one.quote) for one in found.nearest[:1]] == [("a mail of Friday 20 November 2026", "")]
+    assert not any("0900" in f"{one.where}{one.quote}" for one in found.nearest)
+
+
+def test_the_owner_s_own_words_that_come_near_are_quoted_where_nothing_answers(world: World) -> None:
+    world.workspace.write("notes/van.md", b"# Van\n\ntyres cold: front 2.4 bar, rear 3.2 bar when loaded\n")
+    call = replace(world.call(), memory=world.memory())
+    assert find_answer("what pressure do the back tyres need", call) is None
+    (said,) = (one for one in call.notices if "nearest come" in one)
+    assert "“Van”: “tyres cold: front 2.4 bar, rear 3.2 bar when loaded" in said
 
 
 def test_an_answer_from_mails_names_them_by_their_senders_addresses(world: World) -> None:

@@ -50,7 +50,8 @@ class Answered:
 
     @property
     def is_refused(self) -> bool:
-        return self.said.startswith(_UNKNOWN)
+        """Whether it says that it does not know: also below "The card of Yuki has no address." """
+        return any(line.startswith(_UNKNOWN) for line in self.said.splitlines()[:2])
 
     @property
     def is_right(self) -> bool:
