@@ -838,6 +838,11 @@ def test_the_nearest_place_is_told_in_no_word_of_a_stranger(world: World) -> Non
     assert not any("0900" in f"{one.where}{one.quote}" for one in found.nearest)
 
 
+def test_an_answer_does_not_hang_on_a_question_mark(world: World) -> None:
+    for question in ("how much is the electricity bill", "what is the wifi password", "who repaired the boiler"):
+        assert world.ask(question) == world.ask(f"{question}?") == world.ask(f"{question} ?!")
+
+
 def test_the_owner_s_own_words_that_come_near_are_quoted_where_nothing_answers(world: World) -> None:
     world.workspace.write("notes/van.md", b"# Van\n\ntyres cold: front 2.4 bar, rear 3.2 bar when loaded\n")
     call = replace(world.call(), memory=world.memory())

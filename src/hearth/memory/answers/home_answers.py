@@ -659,7 +659,8 @@ class HomeAnswers:
         Returns:
             Kind `unknown` where nothing says it; `text` then says where it looked.
         """
-        return with_named(question, self._answer(question, call))
+        asked = question.rstrip(" ?!")  # what is read must not hang on a mark that many leave out
+        return with_named(asked, self._answer(asked, call))
 
     def _answer(self, question: str, call: CallContext) -> HomeAnswer:
         self._read_newest(call)
