@@ -27,6 +27,7 @@ from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts import FactStore
 from hearth.memory.forgetting import open_holders
 from hearth.memory.search.passage_store import PassageStore
+from hearth.memory.transfer.archives import waiting_beside
 from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.permissions import is_disk_encrypted, openings
 from hearth.protocols import CallContext
@@ -231,7 +232,7 @@ def _forgetting(home: Path) -> str:
 
 def _things(home: Path) -> str:
     """Count what questions are answered from; names what cannot be read, which keeps nothing else from it."""
-    passed_by = dict(Sandbox(home / "owner").unlisted()) if (home / "owner").is_dir() else {}
+    passed_by, beside = _looked_through(home) if (home / "owner").is_dir() else ({}, {})
     counts: Mapping[str, int] = {}
     faults: Mapping[str, str] = {}
     if (home / "hearth.db").exists():
@@ -239,11 +240,23 @@ def _things(home: Path) -> str:
             passages = PassageStore(store, None)
             counts, faults = passages.counts(), passages.faults()
     said = f"{things_text(counts)}, in {counts.get('passage', 0)} passages"
-    if not counts and not faults:
-        said = "nothing is read yet; the first question about your own things reads them"
-    unread = (("not read", faults), ("not looked at", passed_by))
+    if not counts:
+        yet = "nothing is read yet; the first question about your own things reads them"
+        said = "nothing could be read" if faults else yet
+    unread = (("not read", {**beside, **faults}), ("not looked at", passed_by))
     parts = [said, *(f"{what}: {_named(reasons)}" for what, reasons in unread if reasons)]
     return "; ".join(parts)
+
+
+def _looked_through(home: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what of the owner's folder is never read, and what lies beside its folders and can be brought in."""
+    seal = None
+    if has_key(home):
+        from hearth.storage.home_key import seal_of  # what opens an encrypted home is an extra
+
+        seal = seal_of(home)
+    sandbox = Sandbox(home / "owner", seal)
+    return dict(sandbox.unlisted()), waiting_beside(sandbox.files(), sandbox)
 
 
 def _named(reasons: Mapping[str, str]) -> str:

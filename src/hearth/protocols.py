@@ -335,6 +335,8 @@ class HomeAnswer:
     """Whether the first place it rests on names what was asked about."""
     left_out: tuple[str, ...] = ()
     """Places that were not counted, as their words read like an instruction."""
+    waiting: tuple[str, ...] = ()
+    """Of `unknown`: the names of files and folders that are not read before they are imported."""
 
 
 @dataclass(frozen=True, slots=True)

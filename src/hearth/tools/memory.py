@@ -15,6 +15,7 @@ from typing import NewType
 
 from hearth.errors import NotFound, ToolError
 from hearth.formats.content_lines import checked_text
+from hearth.formats.terminal_text import short
 from hearth.formats.tool_signature import tool
 from hearth.protocols import CallContext, HomeAnswer, MemoryHit, Witness
 from hearth.tools.mail.mailbox import look_at, place_of
@@ -28,6 +29,9 @@ REMEMBERED = "remembered"
 N_MAX_CHARACTERS = 10_000
 N_MAX_HITS = 5
 N_MAX_QUOTED = 200
+N_MAX_NAME = 40
+N_WAITING_NAMED = 3
+"""Most of what waits for an import that is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +205,16 @@ def _said_of_rows(found: HomeAnswer) -> Iterator[str]:
         yield f"{which} written by senders who are on none of your cards"
     for place in dict.fromkeys(found.left_out):
         yield f"I did not count {place}: it reads like an instruction"
+
+
+def _said_of_waiting(names: Sequence[str]) -> Iterator[str]:
+    """Say that the answer may stand in what is not read before the owner imports it."""
+    if not names:
+        return
+    wait = "1 thing waits" if len(names) == 1 else f"{len(names)} things wait"
+    named = ", ".join(short(name, N_MAX_NAME) for name in names[:N_WAITING_NAMED])
+    more = ", …" if len(names) > N_WAITING_NAMED else ""
+    yield f"{wait} to be brought in ({named}{more}): say `hearth import PATH` (see `hearth doctor`)"
 
 
 def _whence_of(one: Witness, id: str, call: CallContext) -> Whence:

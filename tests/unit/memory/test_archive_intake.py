@@ -61,7 +61,7 @@ FILES: dict[str, bytes] = {
     "Apple/7.emlx": f"{len(mail(7))}\n{mail(7)}<plist/>".encode(),
     "Notion/Roof 0123456789abcdef0123456789abcdef.md": b"# Roof\n\nThe felt is brittle.\n",
     "papers/lease.txt": b"The notice period is two months.",
-    "papers/photo.jpg": b"\xff\xd8\xff",
+    "DCIM/photo.jpg": b"\xff\xd8\xff",
     "WhatsApp Chat with Ana.txt": b"23/11/2026, 09:15 - Ana: I bought the tent\n23/11/2026, 09:16 - Me: great\n",
 }
 EXPECTED = {"mail": 5, "event": 1, "reminder": 1, "card": 2, "note": 2, "document": 1, "message": 2}
@@ -112,7 +112,7 @@ def test_each_form_is_known_and_twice_is_once(handed: Path, tmp_path: Path, stor
         "data of other programs (JSON)",
         "indexes and settings of other programs",
         "notes that were deleted or are empty",
-        "pictures",
+        "pictures of a camera",
     }
     assert taken.left_out["mail that was deleted, not sent or junk"] == 3
     assert not (owner / "notes/gone.md").exists()

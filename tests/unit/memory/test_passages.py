@@ -552,8 +552,55 @@ def test_a_note_of_one_line_is_read(world: World, text: str) -> None:
 def test_what_is_dropped_to_be_brought_in_is_named_and_offered(world: World, path: str) -> None:
     world.workspace = InMemoryWorkspace({path: "From a Mon\nSubject: x\n\nThe zebra is striped.\n"})
     list(world.home.refresh(world.workspace, dt.UTC))
-    assert "bring it in with `hearth import`" in world.home.passages.faults()[path]
+    assert "bring it in with `hearth import PATH`" in world.home.passages.faults()[path]
     assert world.home.passages.counts() == {}
+
+
+DROPPED = {
+    "documents/WhatsApp Chat with Ana.txt": "23/11/2026, 09:15 - Ana: the zebra is striped\n",
+    "notes/WhatsApp Chat with Ana.txt": "23/11/2026, 09:15 - Ana: the zebra is striped\n",
+    "documents/result.json": '{"type": "personal_chat", "messages": [{"text": "the zebra is striped"}]}',
+    "documents/messages.html": '<title>Exported Data</title><div class="page_wrap"><div class="history">zebra</div></div>',
+    "documents/export_results.html": '<title>Exported Data</title><div class="page_wrap">zebra</div>',
+    "documents/Local Folders/Inbox": "From - Mon Nov 23 08:00:00 2026\nFrom: a@x.example\n\nThe zebra is striped.\n",
+    "documents/Saved": mail("Zed <z@z.example>", "Zebra", "The zebra is striped."),
+    "documents/Keep/x.json": '{"textContent": "The zebra is striped."}',
+}
+
+
+@pytest.mark.parametrize("path", DROPPED)
+def test_what_others_wrote_is_never_read_as_a_document_of_the_owners(world: World, path: str) -> None:
+    world.workspace = InMemoryWorkspace({path: DROPPED[path]})
+    found = world.ask("what is the zebra like")
+    assert found.kind == "unknown"
+    assert world.home.passages.faults()[path].endswith(collecting.BRING_IN)
+    assert world.holds("zebra") == []
+    assert found.waiting == (path.rpartition("/")[2],)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("documents/letter.txt", "From here on the shed code is 4471.\n"),
+        ("documents/new/shed.txt", "Shed: the shed code is 4471.\n"),
+        ("documents/shed.json", '{"type": "shed", "text": "The shed code is 4471."}'),
+        ("notes/diary.md", "23.11.2026 09:15 - Ben said: the shed code is 4471\n"),
+    ],
+)
+def test_what_looks_like_a_chat_or_a_mail_and_is_none_is_read(world: World, path: str, text: str) -> None:
+    world.workspace = InMemoryWorkspace({path: text})
+    list(world.home.refresh(world.workspace, dt.UTC))
+    assert world.home.passages.faults() == {}
+    assert world.holds("4471") != []
+
+
+def test_a_chat_that_was_read_before_is_no_longer(world: World) -> None:
+    path = "documents/WhatsApp Chat with Ana.txt"
+    world.workspace = InMemoryWorkspace({path: DROPPED[path]})
+    kept = NewPassage(path, "document", "file", "Chat", "", None, "the zebra is striped")
+    world.home.passages.put(path, f"6:{world.workspace.stat(path).fingerprint}", [kept])
+    list(world.home.refresh(world.workspace, dt.UTC))
+    assert world.holds("zebra") == []
 
 
 def test_office_documents_are_read_by_a_worker(tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ from hearth.memory.inquiry.record_answers import answer_from_dates, answer_from_
 from hearth.memory.inquiry.sums_within import sum_answer
 from hearth.memory.inquiry.table_answers import table_answer, told_in
 from hearth.memory.search.collecting import (
+    BRING_IN,
     FOLDERS,
     FilePassages,
     is_indexed,
@@ -71,6 +72,7 @@ from hearth.memory.search.collecting import (
 )
 from hearth.memory.search.passage_store import Candidate, Passage, PassageStore, unwrapped
 from hearth.memory.search.search_words import STOP_WORDS, keys_of, telling_words, times_named
+from hearth.memory.transfer.archives import waiting_beside
 from hearth.models.injection_classifier import Detector
 from hearth.models.lora_encoder import questions_for
 from hearth.protocols import CallContext, Encoder, HomeAnswer, Witness, Workspace
@@ -515,7 +517,7 @@ LEAST_ORDER = -3.0
 that steer an answer do, one of two hundred ordinary ones."""
 _QUOTED = 0.6
 """The most that what is only quoted counts: it is told with doubt."""
-READING_VERSION = 6
+READING_VERSION = 7
 """Raise it with every change to how files become passages: all are read again."""
 MOST_WAITING_S = 20.0
 """How long a question waits for files that were never read; what is left is read before the next one."""
@@ -660,7 +662,13 @@ class HomeAnswers:
             Kind `unknown` where nothing says it; `text` then says where it looked.
         """
         asked = question.rstrip(" ?!")  # what is read must not hang on a mark that many leave out
-        return with_named(asked, self._answer(asked, call))
+        found = with_named(asked, self._answer(asked, call))
+        return replace(found, waiting=self._waiting(call.workspace)) if found.kind == "unknown" else found
+
+    def _waiting(self, workspace: Workspace) -> tuple[str, ...]:
+        """Return the names of what waits to be brought in, in the folders that are read and beside them."""
+        inside = (path.rpartition("/")[2] for path, why in self.passages.faults().items() if why.endswith(BRING_IN))
+        return tuple(dict.fromkeys((*waiting_beside(workspace.list(), workspace), *inside)))
 
     def _answer(self, question: str, call: CallContext) -> HomeAnswer:
         self._read_newest(call)

@@ -15,6 +15,7 @@ from hearth import patterns as re
 from hearth.errors import Unreadable
 from hearth.formats.bounded_reading import Bounds, read_bounded
 from hearth.formats.content_lines import Component, parse
+from hearth.formats.export_forms import HEAD_BYTES, Form, form_of
 from hearth.formats.record_places import heading_of
 from hearth.memory.search.office_documents import PAGE_END, SCANNED
 from hearth.memory.search.passage_store import NewPassage, Passage, passages_of
@@ -189,7 +190,8 @@ def _office_text(kind: str, data: bytes) -> str:
 # events, cards and reminders are read by the parsers of their tools, so that a record's id here is the one its tool
 # knows.
 #
-# Covered: one file at a time, within the bounds below; a file, or a part of it, that cannot be read says why. Not
+# Covered: one file at a time, within the bounds below; a file, or a part of it, that cannot be read says why; chats,
+# mailboxes, mails and notes of other programs dropped among notes and documents, which are not read there. Not
 # covered: files of other kinds (recordings are `hearth_video`'s), what is in a trash, junk or draft folder of mail,
 # pictures that stand in a mail's HTML itself (`data:`) or lie elsewhere in the network.
 
@@ -201,11 +203,23 @@ LEAST_PICTURE_BYTES = 3_000
 """A smaller picture in a mail is an icon, or counts who opened the mail."""
 MAX_HEADING_CHARS = 120
 """Most characters of a document's first heading that are its title."""
+_FREE = ("notes", "documents")
+"""Folders in which any file is read."""
 _OWN = {"calendar": "ics", "reminders": "ics", "contacts": "vcf"}
 """What is read in a folder as it lies there."""
 _BROUGHT_IN = {"mbox": "a mailbox", "eml": "a mail", "emlx": "a mail", "ics": "a calendar", "vcf": "cards"}
 _BROUGHT_IN |= {"zip": "a packed file", "jsonl": "a chat"}
 """Forms that an import makes records of, wherever in the home they are dropped."""
+_FORMS: Mapping[Form, str] = {
+    "mbox": "a mailbox",
+    "mail": "a mail",
+    "chat": "a chat",
+    "chat page": "a page of a chat's export",
+    "Keep note": "a note of Keep",
+}
+"""Those that only the first bytes tell. As documents, what others wrote in them would count as the owner's words."""
+BRING_IN = "bring it in with `hearth import PATH`, then move it out of the home"
+"""How the reason ends why a file is not read that waits for an import."""
 _LEFT_OUT = NOT_SEARCHED - {SENT}
 _MAIL = re.compile(r"mail/(?:\.(?P<folder>[^/]+)/)?(?:cur|new)/(?P<name>[^/.][^/]*)")
 _TOP = re.compile(r"\A(?:---\n.*?\n---\n)?\s*([^\n]*)(?:\n|\Z)", re.DOTALL)
@@ -229,7 +243,7 @@ def is_indexed(path: str) -> bool:
         return place["folder"] not in _LEFT_OUT
     if not rest or any(part.startswith(".") for part in path.split("/")):
         return False
-    return ending in _BROUGHT_IN or (_OWN[folder] == ending if folder in _OWN else folder in ("notes", "documents"))
+    return ending in _BROUGHT_IN or (_OWN[folder] == ending if folder in _OWN else folder in _FREE)
 
 
 def _brought_in(path: str) -> str:
@@ -287,10 +301,13 @@ def passages_in(
     if stat.size_bytes > most:
         raise Unreadable(f"it has {stat.size_bytes / 1e6:.1f} MB; at most {most / 1e6:.0f} MB are read")
     if (what := _brought_in(path)) and not _is_own(path):
-        raise Unreadable(f"{what}; bring it in with `hearth import`")
+        raise Unreadable(f"{what}; {BRING_IN}")
+    raw = workspace.read(path)
+    if folder in _FREE and (form := form_of(path, raw[:HEAD_BYTES])):
+        raise Unreadable(f"{_FORMS[form]}; {BRING_IN}")
     passages: list[NewPassage] = []
     unread: list[_Unread] = []
-    for found in _READERS[folder](_File(path, workspace.read(path), stat.modified.astimezone(zone), with_pictures)):
+    for found in _READERS[folder](_File(path, raw, stat.modified.astimezone(zone), with_pictures)):
         if isinstance(found, _Unread):
             unread.append(found)
         elif len(passages) < MAX_PASSAGES:

@@ -13,27 +13,22 @@ import shutil
 import tempfile
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import IO, Annotated, Literal
+from typing import IO, Annotated, Literal, Protocol
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from hearth.atomic_files import replacing
-from hearth.errors import RequestError
+from hearth.errors import RequestError, ToolError
 from hearth.formats.content_lines import Component, new_line, parse
+from hearth.formats.export_forms import HEAD_BYTES, Form, form_of
 from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.memory.facts import FactStore, NewFact, is_tellable
-from hearth.memory.transfer.importers import (
-    Report,
-    Source,
-    chat_kind,
-    detect,
-    imported,
-    is_telegram_page,
-    mbox_messages,
-)
+from hearth.memory.search.collecting import BRING_IN, FOLDERS, UNREAD_PICTURES, is_picture, reads_pictures
+from hearth.memory.transfer.importers import Report, Source, detect, imported, mbox_messages
+from hearth.protocols import FileStat
 from hearth.storage.database import Store
 from hearth.storage.trace import label_from_text, moment_text, parse_moment
 from hearth.tools.mail.mime import read_head
@@ -49,8 +44,9 @@ from hearth.types import Label
 # Signal need no option.
 #
 # Covered: encrypted, damaged and too tightly packed archives, links, names that lead elsewhere (a piece's name is
-# never a place to write to), an archive in an archive, as Notion exports in parts. Not covered: archives three deep,
-# other packers than ZIP, pictures, sound.
+# never a place to write to), an archive in an archive, as Notion exports in parts; pictures, for their writing, where
+# it can be read. Not covered: archives three deep, other packers than ZIP, sound; documents in a chat's export, which
+# count as the owner's.
 
 MAX_FILE_BYTES = 25_000_000
 MOST_PACKED = 200
@@ -60,7 +56,6 @@ _MOST_INNER_BYTES = 2_000_000_000
 _MOST_MEMBERS = 200_000
 _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """What exports are packed by; the others may ask for gigabytes of memory before their first byte."""
-_HEAD_BYTES = 20_000
 _DOCUMENTS = frozenset("pdf docx odt xlsx csv tsv html htm txt rtf".split())  # noqa: SIM905 - a list of words
 _INNER = "archives that are not read"
 _LEFT_OUT = {
@@ -79,6 +74,18 @@ _SIGNAL_WHY = (
     "backups of Signal, which are encrypted and only Signal opens; in Signal choose Settings, Chats, Export chat "
     "history, and import the folder or .zip that it writes"
 )
+_KINDS: Mapping[Form, tuple[str, str]] = {
+    "chat": ("chat", ""),
+    "chat page": ("", "pages of a Telegram export beside its messages"),
+    "Keep note": ("note", ""),
+}
+_READ_PICTURES = ("png", "jpg", "jpeg")
+_OF_PHOTOS = re.compile(r"dcim|camera(?: roll)?|(?:google|icloud) (?:photos|fotos)|.*\.photoslibrary", re.I)
+"""Folders in which cameras, phones and services keep what they took: thousands of pictures without writing."""
+_SENT_IN_CHAT = re.compile(r"-WA\d{4,}\.\w+$|^\d{8}-PHOTO-", re.I)
+"""Names that WhatsApp gives to what it received."""
+_OF_CAMERA = "pictures of a camera"
+_OF_OTHERS = "pictures in or beside chats, which others may have sent"
 _INDEX = "archive_browser.html"
 """Page about a Google Takeout."""
 _ID = re.compile(r"[ _-][0-9a-f]{32}(?=\.\w+$)")
@@ -175,7 +182,10 @@ def pieces_of(path: Path) -> list[Piece]:
     else:
         found = [piece for file in _files(path) for piece in _of_file(file, file.relative_to(path).as_posix())]
     html = {_without_ending(piece.name) for piece in found if piece.kind == "note" and piece.name.endswith(".json")}
-    return sorted((_without_page(piece, html) for piece in found), key=lambda piece: piece.name)
+    chats = {PurePosixPath(piece.name).parent for piece in found if piece.kind == "chat"}
+    is_of_photos = path.is_dir() and _OF_PHOTOS.fullmatch(path.resolve().name) is not None
+    kept = (_without_photo(_without_page(piece, html), chats, is_of_photos=is_of_photos) for piece in found)
+    return sorted(kept, key=lambda piece: piece.name)
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -242,7 +252,7 @@ def _member(archive: zipfile.ZipFile, path: Path, one: zipfile.ZipInfo, within: 
         return Piece("", name, one.file_size, path, one.filename, why)
     try:
         with archive.open(one) as file:
-            head = file.read(_HEAD_BYTES)
+            head = file.read(HEAD_BYTES)
     except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, ValueError):
         return Piece("", name, one.file_size, path, one.filename, "damaged files")
     return _told(Piece("", name, one.file_size, path, one.filename), head)
@@ -251,7 +261,7 @@ def _member(archive: zipfile.ZipFile, path: Path, one: zipfile.ZipInfo, within: 
 def _piece(path: Path, name: str) -> Piece:
     try:
         with path.open("rb") as file:
-            head = file.read(_HEAD_BYTES)
+            head = file.read(HEAD_BYTES)
     except OSError as error:
         return Piece("", name, 0, path, why=f"files that cannot be opened ({error.strerror})")
     return _told(Piece("", name, path.stat().st_size, path), head)
@@ -269,41 +279,39 @@ def kind_of(name: str, head: bytes) -> tuple[str, str]:
     """Return the kind of a file by its name and first bytes, or none and why."""
     place = PurePosixPath(name)
     ending = place.suffix.lower().removeprefix(".")
-    is_mail = place.parent.name in ("cur", "new") or ending in ("eml", "emlx", "mbox") or head.startswith(b"From ")
     if place.name.startswith(".") or not head:
         return "", "hidden and empty files"
-    if is_mail:
-        return (
-            ("", "mail that was deleted, not sent or junk") if _NOT_OWN.search(name) else (_mail_kind(ending, head), "")
-        )
+    form = form_of(name, head)
+    if form in ("mbox", "mail"):
+        return ("", "mail that was deleted, not sent or junk") if _NOT_OWN.search(name) else (form, "")
     if place.name == _INDEX or any(map(_is_hidden, place.parts[:-1])):  # `.trash` of Obsidian
         return "", "indexes and settings of other programs"
     if ending in ("ics", "vcf"):
         return ("calendar" if ending == "ics" else "contacts"), ""
-    if chat_kind(place.name, head):
-        return "chat", ""
+    if form:
+        return _KINDS[form]
     if ending == "json":
-        return _json_kind(head)
-    if is_telegram_page(head):
-        return "", "pages of a Telegram export beside its messages"
+        return "", "data of other programs (JSON)"
     if _SIGNAL_BACKUP.search(name):
         return "", _SIGNAL_WHY
     if ending in ("md", "markdown"):
         return "note", ""
+    if ending in _READ_PICTURES and is_picture(head):
+        return _picture_kind(place)
     return ("document", "") if ending in _DOCUMENTS else ("", _WHY.get(ending, "files of other kinds"))
+
+
+def _picture_kind(place: PurePosixPath) -> tuple[str, str]:
+    """Return that a picture is a document, for the writing in it; or why it is left out."""
+    if any(_OF_PHOTOS.fullmatch(folder) for folder in place.parts[:-1]):
+        return "", _OF_CAMERA
+    if _SENT_IN_CHAT.search(place.name):
+        return "", _OF_OTHERS
+    return ("document", "") if reads_pictures() else ("", UNREAD_PICTURES)
 
 
 def _is_hidden(folder: str) -> bool:
     return folder.startswith(".") and folder != ".."
-
-
-def _mail_kind(ending: str, head: bytes) -> str:
-    return "mbox" if head.startswith(b"From ") and ending != "eml" else "mail"
-
-
-def _json_kind(head: bytes) -> tuple[str, str]:
-    is_note = b'"textContent"' in head or b'"listContent"' in head
-    return ("note", "") if is_note else ("", "data of other programs (JSON)")
 
 
 def _without_page(piece: Piece, notes: set[str]) -> Piece:
@@ -311,6 +319,17 @@ def _without_page(piece: Piece, notes: set[str]) -> Piece:
     if piece.kind == "document" and piece.name.endswith(".html") and _without_ending(piece.name) in notes:
         return replace(piece, kind="", why="pages of notes that are taken")
     return piece
+
+
+def _without_photo(piece: Piece, chats: set[PurePosixPath], *, is_of_photos: bool) -> Piece:
+    """Return the piece; left out is a picture of a camera, and one in the folder of a chat or below it, which would
+    count as the owner's."""
+    place = PurePosixPath(piece.name)
+    if piece.kind != "document" or place.suffix.lower().removeprefix(".") not in _READ_PICTURES:
+        return piece
+    if is_of_photos:
+        return replace(piece, kind="", why=_OF_CAMERA)
+    return piece if chats.isdisjoint(place.parents) else replace(piece, kind="", why=_OF_OTHERS)
 
 
 def _without_ending(name: str) -> str:
@@ -335,6 +354,55 @@ def keep_note(data: bytes) -> tuple[str, str] | None:
     if not text.strip():
         return None
     return str(said.get("title") or "").strip(), text
+
+
+# ── What waits beside the folders ─────────────────────────────────────────────────────────────────────────
+
+_SAID = {"mbox": "a mailbox", "mail": "a mail", "calendar": "a calendar", "contacts": "cards"}
+_SAID |= {"note": "a note", "document": "a document", "chat": "a chat"}
+_MOST_LOOKED_AT = 200
+"""Most files of one folder that are looked at."""
+
+
+class Files(Protocol):
+    """The owner's files, as far as they are read here."""
+
+    def read(self, path: str) -> bytes: ...
+
+    def stat(self, path: str) -> FileStat: ...
+
+
+def waiting_beside(listing: Sequence[str], files: Files) -> dict[str, str]:
+    """Return what lies in the owner's folder beside the folders that are read, and can be brought in: files and folders
+    by name, each with the reason why it is not read.
+
+    Args:
+        listing: All paths of the owner's folder.
+
+    Not covered: what lies behind the first files of a folder, files over 25 MB that only their bytes tell apart.
+    """
+    found: dict[str, str] = {}
+    n_looked_at = Counter[str]()
+    for path in listing:
+        top, _, below = path.partition("/")
+        if (top in FOLDERS and below) or top.startswith(".") or top in found or n_looked_at[top] >= _MOST_LOOKED_AT:
+            continue
+        n_looked_at[top] += 1
+        if what := _offered(path, files):
+            found[top] = f"{'a folder with what can be read' if below else what}; {BRING_IN}"
+    return found
+
+
+def _offered(path: str, files: Files) -> str:
+    """Return what a file is that can be brought in; empty for any other."""
+    if _is_archive(path):
+        return "an archive"
+    try:
+        is_large = files.stat(path).size_bytes > MAX_FILE_BYTES
+        head = b"\0" if is_large else files.read(path)[:HEAD_BYTES]
+    except ToolError:
+        return ""  # gone meanwhile
+    return _SAID.get(kind_of(path, head)[0], "")
 
 
 # ── Archive intake ────────────────────────────────────────────────────────────────────────────────────────

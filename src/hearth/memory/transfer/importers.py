@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from hearth.errors import MissingExtraError, RequestError
 from hearth.formats.content_lines import parse, unescape
+from hearth.formats.export_forms import CHAT_LINE, HEAD_BYTES, SAYS, chat_kind, plain_line
 from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.memory.facts import is_tellable
 from hearth.storage.database import Store
@@ -97,11 +98,6 @@ def files_of(path: Path, kind: str) -> Iterator[Path]:
 def key_of(*parts: object) -> str:
     """Make the key of an event from its content: the same content is one event."""
     return "import:" + hashlib.sha256("\x1f".join(map(str, parts)).encode(errors="replace")).hexdigest()[:32]
-
-
-def lines_of(data: bytes) -> list[str]:
-    """Split UTF-8 text into lines; bytes that are not UTF-8 are replaced by the replacement character."""
-    return data.decode("utf-8-sig", errors="replace").splitlines()
 
 
 def time_of(value: object, zone: dt.tzinfo) -> dt.datetime | None:
@@ -245,11 +241,6 @@ _MAX_PAGE_BYTES = 25_000_000
 """Telegram Desktop writes a thousand messages to a page, some 1 MB."""
 
 PAGE_NAME = re.compile(r"messages\d*\.html")
-
-
-def is_telegram_page(head: bytes) -> bool:
-    """Return whether an HTML file is one of an export, of messages or of something else."""
-    return b"<title>Exported Data</title>" in head and b'class="page_wrap' in head
 
 
 def telegram(source: Source) -> Iterator[Item]:
@@ -405,22 +396,11 @@ def _event(chat: str, number: object, at: dt.datetime, text: str, who: str) -> N
 
 
 # ── Chat exports ──────────────────────────────────────────────────────────────────────────────────────────
-# Reads chats as events: WhatsApp's text in its date formats, chats as JSON lines; tells which reader a file needs.
+# Reads chats as events: WhatsApp's text in its date formats, chats as JSON lines.
 #
 # Telegram's exports are read by "Telegram export", Signal's own by "Signal export". Covered: messages of several
 # lines, the service's own notices (counted), the same words twice in one minute. Not covered: pictures and voice
 # messages.
-
-_INVISIBLE = re.compile("[\u200e\u200f\u202a-\u202e\ufeff]")
-CHAT_LINE = re.compile(
-    r"\[?(?P<a>\d{1,4})[./-](?P<b>\d{1,2})[./-](?P<c>\d{1,4}),? (?P<h>\d{1,2})[:.](?P<m>\d\d)(?:[:.](?P<s>\d\d))?"
-    r"(?: ?(?P<half>[AaPp])\.?\s?[Mm]\.?)?(?:\] | - |\]? [-–] )(?P<rest>.*)"
-)
-_SAYS = re.compile(r"(?P<who>[^:]{1,100}): (?P<text>.*)", re.S)
-
-
-def plain(line: str) -> str:
-    return _INVISIBLE.sub("", line).replace("\u202f", " ").replace("\u00a0", " ")
 
 
 def whatsapp(source: Source) -> Iterator[Item]:
@@ -434,7 +414,7 @@ def whatsapp(source: Source) -> Iterator[Item]:
         with path.open("rb") as file:
             for n_line, raw in enumerate(iter(lambda file=file: file.readline(100_000), b""), 1):  # type: ignore[misc]
                 n_read += len(raw)
-                line = plain(raw.decode("utf-8-sig", errors="replace").rstrip("\r\n"))
+                line = plain_line(raw.decode("utf-8-sig", errors="replace").rstrip("\r\n"))
                 found = CHAT_LINE.match(line)
                 if found is None:
                     if said is None and line.strip():
@@ -458,7 +438,7 @@ def _order(path: Path, is_month_first: bool) -> str:
     """Detect the date order, `dmy`, `mdy` or `ymd`, from the first thousands of lines, else by the country."""
     with path.open("rb") as file:
         for _, raw in zip(range(5_000), iter(lambda: file.readline(100_000), b""), strict=False):
-            if found := CHAT_LINE.match(plain(raw.decode("utf-8-sig", errors="replace"))):
+            if found := CHAT_LINE.match(plain_line(raw.decode("utf-8-sig", errors="replace"))):
                 if len(found["a"]) == 4:
                     return "ymd"
                 if int(found["a"]) > 12:
@@ -481,7 +461,7 @@ class _Chat:
         self, said: re.Match[str], more: list[str], n_line: int, seen: dict[tuple[str, str], int], n_bytes: int
     ) -> Iterator[Item]:
         """Yield the message that begins on a line and goes on with `more`; `seen`: how often each was said before."""
-        spoken = _SAYS.match(said["rest"])
+        spoken = SAYS.match(said["rest"])
         if spoken is None:
             yield n_bytes, LeftOut.NOTICE  # "Messages are end-to-end encrypted"
             return
@@ -548,24 +528,6 @@ def _line_event(message: dict[str, Any], path: Path, source: Source, where: str)
 
 def _first(message: dict[str, Any], *names: str) -> str:
     return next((value for name in names if isinstance(value := message.get(name), str) and value), "")
-
-
-def chat_kind(name: str, head: bytes) -> str:
-    """Return how a file's chats are read, `whatsapp`, `telegram` or `lines`; empty: it holds none.
-
-    Args:
-        head: The file's first bytes, some 20,000.
-    """
-    ending = name.rpartition(".")[2].lower()
-    if ending in ("jsonl", "ndjson"):
-        return "lines"
-    if ending in ("html", "htm"):
-        return "telegram" if is_telegram_page(head) and b'<div class="history">' in head else ""
-    if ending == "json" or head.lstrip()[:1] == b"{":
-        is_chat = b'"messages"' in head and b'"type"' in head
-        return "telegram" if is_chat or (b'"about"' in head and b"Telegram" in head) else ""
-    is_said = ending == "txt" and any(CHAT_LINE.match(plain(line)) for line in lines_of(head)[:5])
-    return "whatsapp" if is_said else ""
 
 
 CHAT_READERS: dict[str, Callable[[Source], Iterator[Item]]] = {
@@ -666,7 +628,7 @@ def detect(path: Path) -> str:
             return kind
     else:
         with path.open("rb") as file:
-            head = file.read(20_000)
+            head = file.read(HEAD_BYTES)
         if head.startswith(b"From "):
             return "mail"
         if kind := chat_kind(path.name, head):
