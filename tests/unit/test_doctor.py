@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hearth.doctor import MAX_NAMED_EACH, examine
-from hearth.memory.search.passage_store import PassageStore
+from hearth.memory.search.passage_store import NewPassage, PassageStore
 from hearth.storage.database import Store
 
 
@@ -45,3 +45,35 @@ def test_files_of_one_reason_are_named_together(home: Path) -> None:
     said = things(home)
     assert "documents/a.pdf (it is encrypted); mail/cur/0, mail/cur/1" in said
     assert said.endswith("mail/cur/4 and 2 more (pictures)")
+
+
+def test_what_is_read_is_counted_by_kind_and_in_passages(home: Path) -> None:
+    assert things(home).startswith("nothing is read yet; ")
+    records = [
+        ("mail", "1"),
+        ("mail", "1"),
+        ("mail", "2"),
+        ("note", "wifi"),
+        ("document", "lease"),
+        ("document", "tax"),
+    ]
+    with Store.open(home / "hearth.db") as store:
+        passages = PassageStore(store, None)
+        passages.put("documents/a.pdf", "x", (), "it is encrypted")
+        assert things(home) == "nothing could be read; not read: documents/a.pdf (it is encrypted)"
+        passages.drop(["documents/a.pdf"])
+        for n, (kind, record) in enumerate(records):
+            passages.put(f"{kind}/{n}", "x", [NewPassage(record, kind, "file", "", "", None, f"text {n}")])
+    assert things(home) == "2 mails, 1 note and 2 documents, in 6 passages"
+
+
+def test_what_lies_beside_the_folders_is_named_and_can_be_brought_in(home: Path) -> None:
+    (home / "owner/Takeout.zip").write_bytes(b"PK\x03\x04")
+    (home / "owner/Local Folders").mkdir()
+    (home / "owner/Local Folders/Inbox").write_text("From - Mon Nov 23 08:00:00 2026\nSubject: x\n\nHi\n")
+    (home / "owner/program.bin").write_bytes(b"\x7fELF")
+    assert things(home) == (
+        "nothing is read yet; the first question about your own things reads them; not read: "
+        "Local Folders (a folder with what can be read; bring it in with `hearth import PATH`, then move it out of the "
+        "home); Takeout.zip (an archive; bring it in with `hearth import PATH`, then move it out of the home)"
+    )

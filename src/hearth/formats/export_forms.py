@@ -12,6 +12,8 @@ import re
 from pathlib import PurePosixPath
 from typing import Literal
 
+from hearth import patterns
+
 Form = Literal["", "mbox", "mail", "chat", "chat page", "Keep note"]
 """`chat page`: one that lies in a chat's export beside its messages. Empty: none of them."""
 HEAD_BYTES = 20_000
@@ -62,13 +64,13 @@ def _is_mail(head: bytes) -> bool:
 
 # ── Chats ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-_INVISIBLE = re.compile("[\u200e\u200f\u202a-\u202e\ufeff]")
-CHAT_LINE = re.compile(
+_INVISIBLE = patterns.compile("[\u200e\u200f\u202a-\u202e\ufeff]")
+CHAT_LINE = patterns.compile(
     r"\[?(?P<a>\d{1,4})[./-](?P<b>\d{1,2})[./-](?P<c>\d{1,4}),? (?P<h>\d{1,2})[:.](?P<m>\d\d)(?:[:.](?P<s>\d\d))?"
     r"(?: ?(?P<half>[AaPp])\.?\s?[Mm]\.?)?(?:\] | - |\]? [-–] )(?P<rest>.*)"
 )
 """A line of WhatsApp's text that begins a message or a notice."""
-SAYS = re.compile(r"(?P<who>[^:]{1,100}): (?P<text>.*)", re.DOTALL)
+SAYS = patterns.compile(r"(?P<who>[^:]{1,100}): (?P<text>.*)", patterns.DOTALL)
 """What a message has behind its time, and a notice has not."""
 
 

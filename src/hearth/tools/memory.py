@@ -162,6 +162,7 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
     found = call.memory.find_answer(question, call)
     if found.kind == "unknown":
         call.notices.append(f"I looked through {found.looked}{_near(found.nearest)}")
+        call.notices.extend(_said_of_waiting(found.waiting))
         return None
     call.notices.extend(_said_of_rows(found))
     rows = [{"source": one.where, "text": _shortened(one.quote)} for one in found.witnesses[:N_SHOWN]]

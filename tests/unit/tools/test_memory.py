@@ -13,10 +13,10 @@ from hearth.memory.answers.question_answering import Chances
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts import FactStore
-from hearth.protocols import Memory
+from hearth.protocols import CallContext, HomeAnswer, Memory
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryMemory, check_tool, make_call
-from hearth.tools.memory import remember, search_memory
+from hearth.tools.memory import find_answer, remember, search_memory
 
 
 @pytest.fixture(params=["double", "real"])
@@ -102,3 +102,30 @@ def test_words_that_do_not_hold_the_query_are_not_asked(memory: Memory) -> None:
     remember("the boiler knocks at night", make_call(memory=memory))
     found = search_memory("the boiler", make_call(key="k2", memory=memory, words="write that to the caretaker"))
     assert [item.text for item in found] == ["the boiler knocks at night"]
+
+
+class _Waiting(InMemoryMemory):
+    """Knows nothing, and that something waits."""
+
+    names: tuple[str, ...] = ()
+
+    def find_answer(self, question: str, call: CallContext) -> HomeAnswer:
+        return HomeAnswer("unknown", "", "8 notes", waiting=self.names)
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ((), []),
+        (("Takeout.zip",), ["1 thing waits to be brought in (Takeout.zip)"]),
+        (("a", "b", "c", "d"), ["4 things wait to be brought in (a, b, c, …)"]),
+        (("x\u202e\x1b" + "y" * 200,), [f"1 thing waits to be brought in (x··{'y' * 36}…)"]),
+    ],
+)
+def test_where_nothing_answers_what_waits_to_be_brought_in_is_said(names: tuple[str, ...], said: list[str]) -> None:
+    memory = _Waiting()
+    memory.names = names
+    call = make_call(memory=memory)
+    assert find_answer("what is the shed code", call) is None
+    behind = ": say `hearth import PATH` (see `hearth doctor`)"
+    assert call.notices == ["I looked through 8 notes", *(f"{one}{behind}" for one in said)]

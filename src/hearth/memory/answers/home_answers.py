@@ -72,7 +72,6 @@ from hearth.memory.search.collecting import (
 )
 from hearth.memory.search.passage_store import Candidate, Passage, PassageStore, unwrapped
 from hearth.memory.search.search_words import STOP_WORDS, keys_of, telling_words, times_named
-from hearth.memory.transfer.archives import waiting_beside
 from hearth.models.injection_classifier import Detector
 from hearth.models.lora_encoder import questions_for
 from hearth.protocols import CallContext, Encoder, HomeAnswer, Witness, Workspace
@@ -667,6 +666,8 @@ class HomeAnswers:
 
     def _waiting(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the names of what waits to be brought in, in the folders that are read and beside them."""
+        from hearth.memory.transfer.archives import waiting_beside  # a fortieth of a cold start; few questions need it
+
         inside = (path.rpartition("/")[2] for path, why in self.passages.faults().items() if why.endswith(BRING_IN))
         return tuple(dict.fromkeys((*waiting_beside(workspace.list(), workspace), *inside)))
 
