@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hearth import cli
 from hearth.cli.invocation import Progress
 from hearth.errors import RequestError
 from hearth.memory.inquiry.answer_reading import AnswerReader
@@ -90,3 +91,33 @@ def test_every_question_is_asked_and_floors_stand_beside(tmp_path: Path) -> None
         "whole_extractive_f1",
     } <= found.keys()
     assert found["floor_most_words_f1"] == pytest.approx(span_f1(LEASE.split(". ")[1], "two months"), abs=1e-3)
+
+
+def test_the_command_asks_a_file_and_writes_what_came_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(
+        tmp_path / "a.jsonl",
+        line("1", "how long is the notice period of the studio", "extractive", "two months"),
+        line("2", "what colour is the door", "abstain"),
+    )
+    out = tmp_path / "out.json"
+    arguments = ["bench", "answers", "--data", str(path), "--json", str(out)]
+    assert cli.run([*arguments, "--given-only"]) == 0
+    found, said = json.loads(out.read_text()), capsys.readouterr().out
+    assert (found["n"], found["seed"], found["is_held_out"]) == (2, 0, False)
+    assert (found["extractive_f1"], found["refused_rightly"]) == (1.0, 1.0)
+    assert {"commit", "machine", "wall_s", "floor_most_words_f1"} <= found.keys()
+    assert "whole_extractive_f1" not in found
+    assert said.endswith(f"written to    {out}\n")
+    assert cli.run([*arguments, "--questions", "1"]) == 0
+    whole = json.loads(out.read_text())
+    assert whole["n"] == 1
+    assert any(name.startswith("whole_") for name in whole)
+
+
+def test_the_command_names_a_line_that_is_no_question(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path / "a.jsonl", '{"id": "2", "kind": "x"}')
+    arguments = ["bench", "answers", "--data", str(path), "--json"]
+    assert cli.run([*arguments, str(tmp_path / "out.json")]) == 3
+    assert "line 1: context" in capsys.readouterr().err
+    assert cli.run([*arguments, str(tmp_path / "no folder" / "out.json")]) != 0
+    assert not (tmp_path / "out.json").exists()
