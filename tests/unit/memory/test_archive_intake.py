@@ -5,19 +5,21 @@ from __future__ import annotations
 import datetime as dt
 import io
 import json
+import shutil
 import zipfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hearth.atomic_files import replacing
 from hearth.errors import RequestError
 from hearth.memory.event_memory import EventMemory
-from hearth.memory.search.collecting import passages_in
+from hearth.memory.search.collecting import BRING_IN, UNREAD_PICTURES, passages_in
 from hearth.memory.transfer import archives
-from hearth.memory.transfer.archives import Intake, Taken, pieces_of, safe_name
+from hearth.memory.transfer.archives import Intake, Taken, pieces_of, safe_name, waiting_beside
 from hearth.memory.transfer.importers import Source
 from hearth.storage.database import Store
 from hearth.testing import InMemoryWorkspace, make_call
@@ -318,3 +320,142 @@ def test_an_invitation_without_an_organiser_is_no_event_of_the_owners_own(
     assert next_event(call, "party").title == "Party"
     assert call.origins == ({"b": "message"} if is_strangers else {})
     assert "METHOD" not in kept.read_text(), "a calendar on a server may not hold it"
+
+
+def test_what_lies_beside_the_folders_is_named_where_it_can_be_brought_in() -> None:
+    chat = FILES["WhatsApp Chat with Ana.txt"]
+    workspace = InMemoryWorkspace(
+        {
+            "Takeout.zip": b"PK\x03\x04",
+            "WhatsApp Chat with Ana.txt": chat,
+            "lease.pdf": b"%PDF-1.7",
+            "Thunderbird/Local Folders/Inbox": FILES["Local Folders/Inbox"],
+            "Thunderbird/Local Folders/Sent": FILES["Local Folders/Inbox"],
+            "notes": b"a file called as a folder",
+            "program.bin": b"\x7fELF",
+            "Programs/a.bin": b"\x7fELF",
+            ".hidden/chat.txt": chat,
+            "documents/Takeout.zip": b"PK\x03\x04",
+            "mail/cur/1.x:2,S": mail(1).encode(),
+        }
+    )
+    assert waiting_beside(workspace.list(), workspace) == {
+        "Takeout.zip": f"an archive; {BRING_IN}",
+        "Thunderbird": f"a folder with what can be read; {BRING_IN}",
+        "WhatsApp Chat with Ana.txt": f"a chat; {BRING_IN}",
+        "lease.pdf": f"a document; {BRING_IN}",
+    }
+
+
+def test_few_files_of_a_folder_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {f"Programs/{k:03}.bin": b"\x7fELF" for k in range(10)} | {"Programs/chat.jsonl": b"{}"}
+    workspace = InMemoryWorkspace(files)
+    for n_most, is_found in ((10, False), (11, True)):
+        monkeypatch.setattr(archives, "_MOST_LOOKED_AT", n_most)
+        assert ("Programs" in waiting_beside(workspace.list(), workspace)) == is_found
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+PICTURES: dict[str, str] = {
+    "papers/lease.png": "",
+    "papers/lease.JPG": "pictures",  # no bytes of one inside
+    "papers/lease.gif": "pictures",
+    "DCIM/100APPLE/IMG_1.png": "pictures of a camera",
+    "Takeout/Google Photos/2026/lease.png": "pictures of a camera",
+    "iCloud Photos Part 1 of 2/Photos/1.png": "pictures of a camera",
+    "papers/IMG-20261123-WA0001.png": "pictures in or beside chats, which others may have sent",
+    "Telegram/photos/photo_1.png": "pictures in or beside chats, which others may have sent",
+}
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_a_picture_is_a_document_where_its_writing_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_read: bool
+) -> None:
+    monkeypatch.setattr(archives, "reads_pictures", lambda: is_read)
+    for name in PICTURES:
+        path = tmp_path / "given" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"no picture" if name.endswith(".JPG") else PNG)
+    (tmp_path / "given/Telegram/result.json").write_bytes(b'{"messages": [], "type": "personal_chat"}')
+    found = {piece.name: (piece.kind, piece.why) for piece in pieces_of(tmp_path / "given")}
+    for name, why in PICTURES.items():
+        expected = ("document", "") if is_read and not why else ("", why or UNREAD_PICTURES)
+        assert found[name] == expected, name
+    assert "pip install" in UNREAD_PICTURES
+
+
+def test_a_folder_of_a_camera_is_one_whatever_is_handed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "reads_pictures", lambda: True)
+    (tmp_path / "DCIM").mkdir()
+    (tmp_path / "DCIM/1.png").write_bytes(PNG)
+    packed = zipped(tmp_path / "DCIM", tmp_path / "iCloud Photos Part 2 of 2.zip")
+    for given in (tmp_path / "DCIM", packed):
+        assert [piece.why for piece in pieces_of(given)] == ["pictures of a camera"]
+    assert [piece.kind for piece in pieces_of(tmp_path / "DCIM/1.png")] == ["document"]
+
+
+def test_an_import_that_is_interrupted_is_finished_by_the_next(
+    handed: Path, tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interrupted in the middle of each write in turn, what is there is whole and the next carries on."""
+    owner = tmp_path / "owner"
+    n_new = 0
+    for n_before in (0, 1, 3, 2, 1):
+        left = iter(range(n_before))
+
+        @contextmanager
+        def stopping(path: Path, verb: str, *, is_lasting: bool, left: Iterator[int] = left) -> Iterator[Any]:
+            with replacing(path, verb, is_lasting=is_lasting) as file:
+                yield file
+                if next(left, None) is None:
+                    raise KeyboardInterrupt
+
+        monkeypatch.setattr(archives, "replacing", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            take(handed, owner, store)
+        n_new += n_before
+        assert sum(path.is_file() and path.name != "maildirfolder" for path in owner.rglob("*")) <= n_new
+    monkeypatch.setattr(archives, "replacing", replacing)
+    take(handed, owner, store)
+    files = sorted(path.relative_to(owner) for path in owner.rglob("*") if path.is_file())
+    whole = tmp_path / "whole"
+    with Store.open(tmp_path / "whole.db") as other:
+        take(handed, whole, other)
+        n_events = other.query("SELECT count(*) FROM event")[0][0]
+    assert files == sorted(path.relative_to(whole) for path in whole.rglob("*") if path.is_file())
+    assert store.query("SELECT count(*) FROM event")[0][0] == n_events
+    assert take(handed, owner, store).new.total() == 0
+
+
+APPLE = {
+    "iCloud Contacts/Ana Ruiz.vcf": CARD.format("UID:ana\r\n").encode(),
+    "iCloud Contacts/Ben.vcf": CARD.format("UID:ben\r\n").encode(),
+    "iCloud Calendars and Reminders/Calendars/Home.ics": CALENDAR.encode(),
+    "iCloud Notes/Boiler/Boiler.txt": b"The boiler code is 4471.\n",
+    "iCloud Notes/Boiler/photo.gif": b"GIF89a",
+    "iCloud Mail/Archive.mbox/mbox": f"From a Mon\n{mail(11)}".encode(),
+    "iCloud Mail/Messages/Inbox.mbox": f"From a Mon\n{mail(12)}\n\nFrom b Mon\n{mail(13)}".encode(),
+    "iCloud Mail/Messages/Deleted Messages.mbox": f"From a Mon\n{mail(14)}".encode(),
+    "iCloud Photos/Photos/IMG_1.jpg": b"\xff\xd8\xff",
+    "Apple ID account information/Account.csv": b"name,country\nMe,DE\n",
+}
+
+
+@pytest.mark.parametrize("is_zipped", [False, True])
+def test_an_archive_of_apple_is_brought_in(tmp_path: Path, store: Store, is_zipped: bool) -> None:
+    """The folders that privacy.apple.com packs, each part an archive of its own."""
+    given = tmp_path / "given"
+    for name, data in APPLE.items():
+        (given / name).parent.mkdir(parents=True, exist_ok=True)
+        (given / name).write_bytes(data)
+    if is_zipped:
+        for part in sorted(given.iterdir()):
+            zipped(part, given / f"{part.name}.zip")
+            shutil.rmtree(part)
+    owner = tmp_path / "owner"
+    taken = take(given, owner, store)
+    assert taken.faults == []
+    assert dict(taken.new) == {"card": 2, "event": 1, "reminder": 1, "mail": 3, "document": 2}
+    assert set(taken.left_out) == {"mail that was deleted, not sent or junk", "pictures", "pictures of a camera"}
+    assert [path.read_text() for path in owner.glob("documents/**/Boiler.txt")] == ["The boiler code is 4471.\n"]

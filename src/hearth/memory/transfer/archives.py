@@ -80,8 +80,12 @@ _KINDS: Mapping[Form, tuple[str, str]] = {
     "Keep note": ("note", ""),
 }
 _READ_PICTURES = ("png", "jpg", "jpeg")
-_OF_PHOTOS = re.compile(r"dcim|camera(?: roll)?|(?:google|icloud) (?:photos|fotos)|.*\.photoslibrary", re.I)
-"""Folders in which cameras, phones and services keep what they took: thousands of pictures without writing."""
+_OF_PHOTOS = re.compile(
+    r"(?:dcim|camera(?: roll)?|(?:google|icloud) (?:photos|fotos)(?: part \d+ of \d+)?|.*\.photoslibrary)(?:\.zip)?",
+    re.I,
+)
+"""Folders and archives in which cameras, phones and services keep what was taken: thousands of pictures without
+writing."""
 _SENT_IN_CHAT = re.compile(r"-WA\d{4,}\.\w+$|^\d{8}-PHOTO-", re.I)
 """Names that WhatsApp gives to what it received."""
 _OF_CAMERA = "pictures of a camera"
@@ -183,7 +187,7 @@ def pieces_of(path: Path) -> list[Piece]:
         found = [piece for file in _files(path) for piece in _of_file(file, file.relative_to(path).as_posix())]
     html = {_without_ending(piece.name) for piece in found if piece.kind == "note" and piece.name.endswith(".json")}
     chats = {PurePosixPath(piece.name).parent for piece in found if piece.kind == "chat"}
-    is_of_photos = path.is_dir() and _OF_PHOTOS.fullmatch(path.resolve().name) is not None
+    is_of_photos = not _is_loose(path) and _OF_PHOTOS.fullmatch(path.resolve().name) is not None
     kept = (_without_photo(_without_page(piece, html), chats, is_of_photos=is_of_photos) for piece in found)
     return sorted(kept, key=lambda piece: piece.name)
 
@@ -198,6 +202,11 @@ def _of_file(path: Path, name: str) -> list[Piece]:
     if path.is_symlink() or not path.is_file():
         return [Piece("", name, 0, path, why="links and what is no plain file")]
     return _members(path, name) if _is_archive(name) else [_piece(path, name)]
+
+
+def _is_loose(path: Path) -> bool:
+    """Return whether a path is a file that holds no others."""
+    return path.is_file() and not _is_archive(path.name)
 
 
 def _is_archive(name: str) -> bool:
@@ -325,7 +334,8 @@ def _without_photo(piece: Piece, chats: set[PurePosixPath], *, is_of_photos: boo
     """Return the piece; left out is a picture of a camera, and one in the folder of a chat or below it, which would
     count as the owner's."""
     place = PurePosixPath(piece.name)
-    if piece.kind != "document" or place.suffix.lower().removeprefix(".") not in _READ_PICTURES:
+    is_of_document = piece.kind == "document" or piece.why == UNREAD_PICTURES
+    if not is_of_document or place.suffix.lower().removeprefix(".") not in _READ_PICTURES:
         return piece
     if is_of_photos:
         return replace(piece, kind="", why=_OF_CAMERA)
