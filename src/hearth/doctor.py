@@ -235,11 +235,14 @@ def _things(home: Path) -> str:
     passed_by, beside = _looked_through(home) if (home / "owner").is_dir() else ({}, {})
     counts: Mapping[str, int] = {}
     faults: Mapping[str, str] = {}
+    n_waiting = 0
     if (home / "hearth.db").exists():
         with Store.open(home / "hearth.db") as store:
             passages = PassageStore(store, None)
-            counts, faults = passages.counts(), passages.faults()
+            counts, faults, n_waiting = passages.counts(), passages.faults(), passages.n_waiting()
     said = f"{things_text(counts)}, in {counts.get('passage', 0)} passages"
+    if n_waiting:
+        said += f", {n_waiting:,} of them found by their words alone until `hearth memory tend`"
     if not counts:
         yet = "nothing is read yet; the first question about your own things reads them"
         said = "nothing could be read" if faults else yet

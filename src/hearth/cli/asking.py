@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 
 from hearth import errors
-from hearth.cli.invocation import Invocation, known_tools, opened_agent
-from hearth.errors import CancelledError, HearthError
+from hearth.cli.invocation import Invocation, Progress, known_tools, opened_agent
+from hearth.errors import CancelledError, HearthError, StoreError
 from hearth.formats.terminal_text import clean, drop_typed_ahead, short
 from hearth.guard.policy.question import ANSWERS, PROMPT, UNFORESEEN
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from hearth.serve.programs.home_link import HomeLink, Question, Standing
     from hearth.types import Episode, Plan, Refusal, ToolSpec
 
+MANY_NEW = 200
+"""Number of new files above which they are read before the first request, with a bar."""
 _WAIT_S = 10.0
 _LOOK_S = 0.3
 """How often it is looked whether a question was answered elsewhere, while the terminal waits for an answer."""
@@ -36,6 +38,25 @@ class AskingHere:
         self._agent = agent
         self.home = agent.home
         self.specs = agent.tools.specs
+
+    def read_first(self) -> None:
+        """Read new files before the first request, where they are many and a person at a terminal can see how far it
+        is; Ctrl-C leaves the rest for later, and the request is answered from what was read."""
+        if not sys.stderr.isatty():
+            return
+        answers, call = self._agent.home_answers, self._agent.call_context()
+        n_new = answers.n_new(call.workspace)
+        if n_new <= MANY_NEW:
+            return
+        click.echo(f"{n_new:,} of your files are new, and are read first; Ctrl-C leaves the rest for later.", err=True)
+        try:
+            with Progress(sys.stderr).stage("Reading files", n_new) as show:
+                for _ in answers.refresh(call.workspace, call.now.tzinfo):
+                    show(1)
+        except KeyboardInterrupt:
+            click.echo("\nThe rest is read later; `hearth memory tend` reads all of it.", err=True)
+        except StoreError as error:
+            click.echo(f"hearth: the rest could not be read: {clean(str(error))}", err=True)
 
     def ask(self, text: str) -> Episode:
         """Do it here; what tools print goes to standard error, which is not the answer's."""
@@ -95,6 +116,9 @@ class AskingUp:
         self._link = link
         self._yes = yes
         self.specs = known_tools(home).specs
+
+    def read_first(self) -> None:
+        """Do nothing: `hearth up` reads new files while nobody asks."""
 
     def ask(self, text: str) -> Episode:
         """Have it done there, and read the record of it."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import importlib
+import itertools
 import json
 import math
 import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
@@ -24,6 +26,7 @@ from hearth.registry import COMMANDS, half_installed, load_parts, missing_compan
 
 if TYPE_CHECKING:
     from hearth.agent import Agent
+    from hearth.memory.answers.home_answers import Building, Stage
     from hearth.protocols import Tool
     from hearth.registry import Tools
 
@@ -189,6 +192,13 @@ def _put_together(options: dict[str, Any], sets: Mapping[str, type[Any]]) -> Non
 # ── Progress ───────────────────────────────────────────────────────────────────────────────────────────
 
 
+_STAGES: Mapping[Stage, str] = {
+    "files": "Reading files",
+    "pictures": "Reading pictures",
+    "meaning": "Reading for meaning",
+}
+
+
 class Progress:
     """Shows stages with a bar on a terminal, one line each elsewhere."""
 
@@ -219,6 +229,17 @@ class Progress:
             return
         yield lambda _: None
         self.say(f"{label}: {time.perf_counter() - started:.1f} s")
+
+    def follow(self, steps: Iterable[Building]) -> Counter[Stage]:
+        """Show each stage of building the index of the owner's things as it goes on; return how much each did."""
+        done: Counter[Stage] = Counter()
+        for stage, run in itertools.groupby(steps, lambda step: step.stage):
+            first = next(run)
+            with self.stage(_STAGES[stage], first.n_all) as show:
+                for step in itertools.chain((first,), run):
+                    show(step.n_done - done[stage])
+                    done[stage] = step.n_done
+        return done
 
     def say(self, text: str) -> None:
         """Print a line; terminal control characters are shown as visible signs."""

@@ -245,6 +245,7 @@ def ask(invocation: Invocation, text: tuple[str, ...], yes: bool, as_json: bool)
     from hearth.cli.asking import asking
 
     with asking(invocation, yes=yes) as home:
+        home.read_first()
         episode = home.ask(request)
         _show(home, episode, as_json)
         if not as_json and (more := _missing(episode)):
@@ -267,6 +268,7 @@ def chat(invocation: Invocation, yes: bool) -> int:
 
     last = ""
     with asking(invocation, yes=yes) as home:
+        home.read_first()
         if sys.stdin.isatty():
             import readline  # noqa: F401 - lines typed before come back by the arrow keys
 

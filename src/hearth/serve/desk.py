@@ -198,6 +198,11 @@ class Desk:
         """Whether somebody waits for the agent beside the piece of work that it does: what can wait lets it go."""
         return bool(self._view.turns) or self._n_works > 1 or self._is_closing
 
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing goes on that somebody waits for: no request, and no other piece of work."""
+        return not (self._view.turns or self._n_works or self._is_closing)
+
     def ask(self, text: str, caller: Caller) -> Future[Episode]:
         """Put a request in line, read after what was said before.
 

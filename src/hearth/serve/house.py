@@ -31,6 +31,7 @@ from hearth.protocols import CallContext, Encoder
 from hearth.serve import phone_server
 from hearth.serve.background import background_sync
 from hearth.serve.background.background_sync import Letter, NewMail
+from hearth.serve.background.reading_ahead import reading_ahead
 from hearth.serve.background.ringing import Aside, DesktopNotifier, Notifier, Ringing, hours_in, is_within
 from hearth.serve.desk import Desk
 from hearth.serve.door import KEYS_FILE, Application, Door, Keys, PhoneEntrance, Phones
@@ -139,8 +140,12 @@ def opened(
         sync = stack.enter_context(background_sync.running(home, settings, call, desk.touch, mail))
         templates = Templates((*PAGES, ("Household", "/household")) if is_household else PAGES)
         idle = stack.enter_context(background_sync.learning_idly(home, desk, settings.serve.learn_after_s, now))
+        ahead = stack.enter_context(reading_ahead(home, desk, call))
         sensed = stack.enter_context(background_sync.watching(home, environ, desk, now))
-        seen = Home(home, store, specs, environ, now, call, lambda: (*sync.states, *sensed.states, *idle.states), mail)
+        parts = (sync, sensed, ahead, idle)
+        seen = Home(
+            home, store, specs, environ, now, call, lambda: tuple(one for part in parts for one in part.states), mail
+        )
         page = Page(desk, seen, templates)
         phones = Phones(store)
         pusher = stack.enter_context(_pusher(home, settings, store, now))

@@ -683,6 +683,61 @@ def test_a_picture_that_cannot_be_read_is_named_with_its_mail(world: World, monk
     assert world.home.passages.faults() == {"mail/cur/9.p:2,S": "a.png: a damaged picture"}
 
 
+# ── Building ahead ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def n_vectors(store: Store) -> int:
+    return int(store.query("SELECT count(*) FROM passage JOIN passage_vector USING (number)")[0][0])
+
+
+def test_what_is_built_ahead_is_found_by_its_meaning_and_built_once(world: World) -> None:
+    steps = list(world.home.build(world.workspace, dt.UTC))
+    n_files = [step.n_done for step in steps if step.stage == "files"]
+    assert (n_files, {step.n_all for step in steps if step.stage == "files"}) == ([1, 2, 3, 4, 5], {5})
+    n_passages = world.home.passages.counts()["passage"]
+    assert (steps[-1].stage, steps[-1].n_done, steps[-1].n_all) == ("meaning", n_passages, n_passages)
+    assert n_vectors(world.store) == n_passages > 0
+    found = world.home.passages.find("getting online at our place")
+    assert max(found, key=lambda one: one.cosine).passage.path == "notes/wifi.md"
+    assert list(world.home.build(world.workspace, dt.UTC)) == []
+
+
+def test_building_that_is_stopped_anywhere_goes_on(world: World) -> None:
+    for k in range(20):
+        world.workspace.write(f"notes/n{k}.md", f"# Note {k}\n\nThe code of door {k} is {k * 37}.\n".encode())
+    assert world.home.n_new(world.workspace) == 25
+    for _ in zip(range(3), world.home.build(world.workspace, dt.UTC)):
+        pass  # killed after three files, say
+    assert (n_vectors(world.store), world.home.n_new(world.workspace)) == (0, 22)
+    for step in world.home.build(world.workspace, dt.UTC):
+        if step.stage == "meaning":
+            assert step.n_all == world.home.passages.counts()["passage"]
+            break
+    n_first = n_vectors(world.store)
+    assert 0 < n_first < world.home.passages.counts()["passage"]
+    assert world.home.passages.n_waiting() == world.home.passages.counts()["passage"] - n_first
+    rest = list(world.home.build(world.workspace, dt.UTC))
+    assert {step.stage for step in rest} == {"meaning"}
+    assert (n_vectors(world.store), world.home.passages.n_waiting()) == (n_first + rest[-1].n_done, 0)
+
+
+def test_pictures_are_read_ahead_after_files_and_before_meaning(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collecting, "place_of", lambda _group, _name: "a reader")
+    monkeypatch.setattr(collecting, "picture_text", lambda _data: "Glaze: 18.40 euros\n")
+    world.workspace.write("mail/cur/9.p:2,S", mail_with(("a.png", a_picture())))
+    stages = dict.fromkeys(step.stage for step in world.home.build(world.workspace, dt.UTC))
+    assert list(stages) == ["files", "pictures", "meaning"]
+    assert world.home.passages.n_waiting() == 0
+    assert list(world.home.build(world.workspace, dt.UTC)) == []
+
+
+def test_without_an_encoder_files_are_read_and_no_more(store: Store, reader: AnswerReader) -> None:
+    world = World(store, HomeAnswers(store, None, reader), HOME)
+    assert {step.stage for step in world.home.build(world.workspace, dt.UTC)} == {"files"}
+    assert world.home.passages.n_waiting() == world.home.passages.counts()["passage"] > 0
+    assert list(world.home.build(world.workspace, dt.UTC)) == []
+
+
 # ── Forgetting ────────────────────────────────────────────────────────────────────────────────────────────
 
 

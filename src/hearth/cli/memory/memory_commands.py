@@ -7,7 +7,7 @@ import datetime as dt
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -22,10 +22,12 @@ from hearth.formats.terminal_text import clean, short
 if TYPE_CHECKING:
     from hearth.config import Settings
     from hearth.learning.finetune.llm_fact_extraction import Reading
+    from hearth.memory.answers.home_answers import Stage
     from hearth.memory.answers.recollection import Recollection
     from hearth.memory.event_memory import EventMemory, Filter
     from hearth.memory.fact_extraction import Known
     from hearth.memory.facts import Fact, FactStore
+    from hearth.memory.transfer.archives import Taken
     from hearth.memory.transfer.backup import Lock
     from hearth.protocols import LanguageModel
     from hearth.storage.database import Store
@@ -220,9 +222,11 @@ _MANY = 200
 @as_json
 @click.pass_obj
 def tend(invocation: Invocation, propose: bool, as_json: bool) -> int:
-    """Fold old events into summaries, delete those past their time, index new ones.
+    """Fold old events into summaries, delete those past their time, index new ones and your things.
 
-    As `[memory]` says. A little of it is done after each request; this does all of it. Exits with 6 when the space
+    As `[memory]` says. Mails, notes, documents, events and cards that are new are read, and can then be found by their
+    meaning as well as their words. A little of it is done after each request, and while `hearth up` is not asked
+    anything; this does all of it. If you stop it, the same command carries on. Exits with 6 when the space
     budget cannot be held by that, or when the model could not be asked.
     """
     from hearth.memory.event_memory import EventMemory
@@ -232,19 +236,60 @@ def tend(invocation: Invocation, propose: bool, as_json: bool) -> int:
         said = at.settings.memory
         done = Keeper(at.store, EventMemory(at.store), retention_of(said)).tend(at.now)
         n_embedded = _embed(at)
+        built = _build_index(at)
         read = _propose(at) if propose or (said.propose and at.settings.models.language is not None) else None
     if as_json:
-        print_json({**asdict(done), "n_embedded": n_embedded, "proposed": None if read is None else asdict(read)})
+        index = {"files": built["files"], "pictures": built["pictures"], "passages": built["meaning"]}
+        proposed = None if read is None else asdict(read)
+        print_json({**asdict(done), "n_embedded": n_embedded, "n_indexed": index, "proposed": proposed})
     else:
         click.echo(f"{done.n_folded} events became part of {done.n_summaries} summaries; {done.n_dropped} were let go.")
         click.echo(f"In use: {done.used_bytes / _MB:.1f} MB of {said.budget_mb} MB.")
         if not done.is_within:
             click.echo("That is more than the budget, and nothing that may be folded is left; forget something.")
+        _say_built(built)
         if read is not None:
             click.echo(f"{read.n_events} events read, {read.n_proposed} facts proposed: `hearth memory proposed`.")
             if read.fault:
                 click.echo(f"hearth: stopped there, and carried on next time: {clean(read.fault)}", err=True)
     return 0 if done.is_within and not (read is not None and read.fault) else 6
+
+
+_STAGES_SAID: Mapping[Stage, tuple[str, str]] = {
+    "files": ("file read", "files read"),
+    "pictures": ("file read for its pictures", "files read for their pictures"),
+    "meaning": ("passage found by its meaning, too", "passages found by their meaning, too"),
+}
+
+
+def _build_index(at: Opened) -> Counter[Stage]:
+    """Read what is new of the owner's things and give vectors to what has none, with a bar where a person waits; return
+    how much each stage did."""
+    from hearth.memory.answers.home_answers import HomeAnswers
+    from hearth.memory.inquiry.answer_reading import AnswerReader
+    from hearth.models.sentence_encoder import MiniLMEncoder
+    from hearth.storage.workspace import Folder
+
+    reader = AnswerReader(config.cache_folder(os.environ))
+    workspace = Folder(at.home / "owner", at.store).for_call("")
+    shown = Progress(sys.stderr if sys.stderr.isatty() else None)
+    answers = HomeAnswers(at.store, None, reader)
+    done = shown.follow(answers.build(workspace, at.zone))
+    if answers.passages.n_waiting():  # the model is opened for them alone
+        answers = HomeAnswers(at.store, MiniLMEncoder.open(reader.cache_dir), reader)
+        done += shown.follow(answers.build(workspace, at.zone))
+    return done
+
+
+def _say_built(built: Counter[Stage]) -> None:
+    """Say what became of the owner's things; nothing where there was nothing to do."""
+    said = [
+        f"{built[stage]:,} {one if built[stage] == 1 else several}"
+        for stage, (one, several) in _STAGES_SAID.items()
+        if built[stage]
+    ]
+    if said:
+        click.echo(f"Your things: {', '.join(said)}.")
 
 
 def _embed(at: Opened) -> int:
@@ -449,8 +494,9 @@ def import_(invocation: Invocation, path: Path, dry_run: bool, as_json: bool) ->
     PATH is a Google Takeout or another archive (.zip), a folder of mail (Thunderbird, Apple Mail, Maildir), an .mbox,
     .eml, .ics or .vcf file, a chat exported from WhatsApp, Telegram or Signal, an Obsidian vault, notes of Notion or
     Keep, or a folder of documents. Copies go to the home; PATH stays as it is. The same import twice adds nothing; if
-    you stop it, the same command carries on.
+    you stop it, the same command carries on. At a terminal, what is new is then read, so that questions find it.
     """
+    from hearth.cli.asking import link_to
     from hearth.memory.event_memory import EventMemory
     from hearth.memory.transfer.archives import Intake, pieces_of
     from hearth.memory.transfer.importers import Source
@@ -470,18 +516,33 @@ def import_(invocation: Invocation, path: Path, dry_run: bool, as_json: bool) ->
             for piece in pieces:
                 for n_more in intake.take(piece):
                     done(n_more)
-    taken = intake.taken
+        _say_intake(intake.taken, as_json)
+        if intake.taken.new and sys.stderr.isatty() and link_to(at.home) is None:
+            _read_imported(at)
+    return 6 if intake.taken.faults else 0
+
+
+def _read_imported(at: Opened) -> None:
+    """Build the index at once, where a person sees how far it is and may stop it."""
+    try:
+        click.echo("What is new is read now, so that questions find it; Ctrl-C leaves the rest for later.", err=True)
+        _build_index(at)
+        _embed(at)
+    except KeyboardInterrupt:
+        click.echo("\nEverything is brought in; `hearth memory tend` reads the rest.", err=True)
+
+
+def _say_intake(taken: Taken, as_json: bool) -> None:
     if as_json:
         print_json({name: dict(getattr(taken, name)) for name in ("new", "known", "left_out")} | {"bad": taken.faults})
-    else:
-        _say_taken(taken.new, taken.known)
-        for why, n in taken.left_out.most_common():
-            click.echo(f"  left out: {n} × {clean(why)}")
-        for line in taken.faults[:MAX_FAULTS_SHOWN]:
-            click.echo(f"  not read: {clean(line)}", err=True)
-        if len(taken.faults) > MAX_FAULTS_SHOWN:
-            click.echo(f"  … and {len(taken.faults) - MAX_FAULTS_SHOWN} more", err=True)
-    return 6 if taken.faults else 0
+        return
+    _say_taken(taken.new, taken.known)
+    for why, n in taken.left_out.most_common():
+        click.echo(f"  left out: {n} × {clean(why)}")
+    for line in taken.faults[:MAX_FAULTS_SHOWN]:
+        click.echo(f"  not read: {clean(line)}", err=True)
+    if len(taken.faults) > MAX_FAULTS_SHOWN:
+        click.echo(f"  … and {len(taken.faults) - MAX_FAULTS_SHOWN} more", err=True)
 
 
 def _say_taken(new: Counter[str], known: Counter[str]) -> None:

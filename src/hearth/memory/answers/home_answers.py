@@ -494,9 +494,10 @@ def _amount(clause: re.Match[str]) -> _Priced | None:
 # Answers questions from everything in the owner's folder, with the words an answer stands on and where they stand.
 #
 # Before each question the folder's files are compared with those that were read: new and changed ones are read, and
-# of files that are gone nothing is left. Records are counted and compared (`record_answers`); for anything else the
-# passages that speak to the question are read (`answer_reading`). Where no answer is likely enough, it says where it
-# looked.
+# of files that are gone nothing is left. What is read is found by its words at once, and by its meaning once it has
+# vectors: `HomeAnswers.build` does all of it ahead of any question. Records are counted and compared
+# (`record_answers`); for anything else the passages that speak to the question are read (`answer_reading`). Where no
+# answer is likely enough, it says where it looked.
 #
 # Covered: mails by their names alone, other files by size and time; two processes at once (each file is replaced in
 # one transaction), files that change while they are read (they are read again at the next question), a full disk (the
@@ -504,6 +505,8 @@ def _amount(clause: re.Match[str]) -> _Priced | None:
 # provider has and has not been fetched yet; other answers joined from several passages.
 
 Naming: TypeAlias = Literal["not", "partly", "wholly"]
+Stage: TypeAlias = Literal["files", "pictures", "meaning"]
+"""What of the index is built: files are read, then the pictures in them, then what was read gets vectors."""
 LEAST_NEAR = 0.05
 """Below this chance of what a passage says, its place is not worth a look."""
 N_NEAREST = 3
@@ -544,6 +547,17 @@ _PLURALS = {"mail": "mails", "note": "notes", "document": "documents", "event": 
 _PLURALS |= {"reminder": "reminders"}
 
 
+@dataclass(frozen=True, slots=True)
+class Building:
+    """How far a stage of building the index is."""
+
+    stage: Stage
+    n_done: int
+    """Files, or passages where they get vectors."""
+    n_all: int
+    """How many there were to do as the stage began, at least."""
+
+
 class HomeAnswers:
     """The owner's things as an answering machine; one for each process and home."""
 
@@ -568,7 +582,22 @@ class HomeAnswers:
 
         Stopped anywhere, what was read is kept. Raises: StoreError: The disk is full, say.
         """
+        found = self._fingerprints_in(workspace)
         known = self.passages.fingerprints()
+        if gone := known.keys() - found.keys():
+            self.passages.drop(sorted(gone))
+        new = _new_of(found, known)
+        for n, path in enumerate(new, 1):
+            self._read(path, found[path], workspace, zone)
+            yield n, len(new)
+
+    def n_new(self, workspace: Workspace) -> int:
+        """Count the files that are new, or changed since they were read."""
+        return len(_new_of(self._fingerprints_in(workspace), self.passages.fingerprints()))
+
+    @staticmethod
+    def _fingerprints_in(workspace: Workspace) -> dict[str, str]:
+        """Return what tells each file from what it was before, by path."""
         found: dict[str, str] = {}
         for path in (path for folder in FOLDERS for path in workspace.list(folder) if is_indexed(path)):
             try:
@@ -577,16 +606,7 @@ class HomeAnswers:
                 found[path] = f"{READING_VERSION}:{known_as}"
             except ToolError:
                 continue  # gone meanwhile
-        if gone := known.keys() - found.keys():
-            self.passages.drop(sorted(gone))
-        new = [
-            path
-            for path, fingerprint in found.items()
-            if known.get(path, "").removesuffix(_WITHOUT_PICTURES) != fingerprint
-        ]
-        for n, path in enumerate(new, 1):
-            self._read(path, found[path], workspace, zone)
-            yield n, len(new)
+        return found
 
     def read_pictures(self, workspace: Workspace, zone: dt.tzinfo | None) -> Iterator[tuple[int, int]]:
         """Read the pictures that wait in files that were read; yield how many files are done, and of how many.
@@ -601,6 +621,20 @@ class HomeAnswers:
         for n, path in enumerate(waiting, 1):
             self._read(path, known[path].removesuffix(_WITHOUT_PICTURES), workspace, zone, with_pictures=True)
             yield n, len(waiting)
+
+    def build(self, workspace: Workspace, zone: dt.tzinfo | None) -> Iterator[Building]:
+        """Do all that is left for every question to find everything: read what is new and the pictures that wait, and
+        give vectors to what has none; yield after each file, and after some passages.
+
+        Stopped anywhere, what was done is kept. Raises: StoreError: The disk is full, say.
+        """
+        for n, n_all in self.refresh(workspace, zone):
+            yield Building("files", n, n_all)
+        for n, n_all in self.read_pictures(workspace, zone):
+            yield Building("pictures", n, n_all)
+        n_all = self.passages.n_waiting()
+        for n in self.passages.embed():
+            yield Building("meaning", n, max(n, n_all))
 
     def _read(
         self, path: str, fingerprint: str, workspace: Workspace, zone: dt.tzinfo | None, *, with_pictures: bool = False
@@ -1008,6 +1042,11 @@ class HomeAnswers:
         if self._detector is None:
             self._detector = Detector.open(self._encoder)
         return self._detector.judge([text])[0].score
+
+
+def _new_of(found: Mapping[str, str], known: Mapping[str, str]) -> list[str]:
+    """Return the paths whose file is not known as it is found."""
+    return [path for path, now in found.items() if known.get(path, "").removesuffix(_WITHOUT_PICTURES) != now]
 
 
 def _is_of(read: HomeAnswer, reckoned: HomeAnswer) -> bool:

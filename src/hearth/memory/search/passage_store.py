@@ -117,7 +117,9 @@ def _head(text: str, start: int, end: int, head: str) -> str:
 N_BY_WORDS, N_BY_MEANING = 40, 24
 N_BESIDE = 4
 """Passages of other kinds that are found by words however many mails hold more of them."""
-EMBED_BATCH = 32
+EMBED_BATCH = 8
+"""Passages that get their vectors at once, with all their windows: well under a second, so that nobody waits longer for
+whoever gives way between two batches."""
 N_NEAR = 200
 """Passages whose windows are compared, those that are nearest as a whole."""
 WINDOW_CHARACTERS = 150
@@ -210,6 +212,11 @@ class PassageStore:
         rows = self._store.query("SELECT kind, count(DISTINCT record) FROM passage GROUP BY kind")
         n_passages = self._store.query("SELECT count(*) FROM passage")[0][0]
         return {**{row[0]: row[1] for row in rows}, **({"passage": n_passages} if n_passages else {})}
+
+    def n_waiting(self) -> int:
+        """Count the passages that have no vector yet."""
+        rows = self._store.query("SELECT count(*) FROM passage WHERE number NOT IN (SELECT number FROM passage_vector)")
+        return int(rows[0][0])
 
     def put(self, path: str, fingerprint: str, passages: Iterable[NewPassage], fault: str = "") -> None:
         """Replace everything of a file, in one transaction. Raises: StoreError: nothing was changed."""
