@@ -844,9 +844,9 @@ class Agent:
                 self._tend(self.footage)
 
     def reread(self) -> None:
-        """Let go of what is held in RAM of memory, which was changed beside this agent; the planner notices itself."""
+        """Let go of what is held in RAM of memory, which was changed beside this agent; the planner and the passages
+        notice themselves."""
         self.memory.reread()
-        self.home_answers.passages.reread()
 
     def _tend(self, footage: Footage) -> None:
         try:

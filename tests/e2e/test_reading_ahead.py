@@ -95,34 +95,27 @@ def test_what_lies_in_the_home_is_read_while_it_is_quiet_and_once(
 ) -> None:
     assert ahead.look(0.0)
     assert (n_vectors(store), ahead.states) == (N_NOTES, ())
-    desk.use(lambda _: None).result(20)  # what waits at the desk is over
+    desk.touch()
     n_calls = encoder.n_calls
     assert ahead.look(1.0)
     assert encoder.n_calls == n_calls, "nothing is left"
     (home / "owner" / "notes" / "gate.md").write_text("# Gate\n\nThe code of the gate is 4711.\n")
-    assert ahead.look(FOLDER_EVERY_S)
+    assert ahead.look(2.0)
     assert n_vectors(store) == N_NOTES, "nothing went on, and the folder was looked at a moment ago"
     desk.touch()  # mail came, say
-    assert ahead.look(FOLDER_EVERY_S)
+    assert ahead.look(3.0)
     assert n_vectors(store) == N_NOTES + 1
-    (home / "owner" / "notes" / "shed.md").write_text("# Shed\n\nThe code of the shed is 4712.\n")
-    desk.use(lambda _: None).result(20)
-    assert ahead.look(3 * FOLDER_EVERY_S)
-    assert n_vectors(store) == N_NOTES + 2
 
 
 def test_the_folder_is_looked_at_now_and_then_where_nothing_goes_on(
     ahead: ReadingAhead, store: Store, home: Path, desk: Desk
 ) -> None:
-    for at_s in (0.0, 1.0):
-        assert ahead.look(at_s)
-        desk.use_later(lambda _: None).result(20)
-    desk_version = desk.view.version
-    assert ahead.look(2.0)
+    assert ahead.look(0.0)
+    version = desk.view.version
     (home / "owner" / "notes" / "gate.md").write_text("# Gate\n\nThe code of the gate is 4711.\n")
-    assert ahead.look(2.0 + FOLDER_EVERY_S - 1)
-    assert (n_vectors(store), desk.view.version) == (N_NOTES, desk_version)
-    assert ahead.look(2.0 + FOLDER_EVERY_S)
+    assert ahead.look(FOLDER_EVERY_S - 1)
+    assert (n_vectors(store), desk.view.version) == (N_NOTES, version)
+    assert ahead.look(FOLDER_EVERY_S)
     assert n_vectors(store) == N_NOTES + 1
 
 
@@ -201,7 +194,6 @@ def test_a_full_disk_is_told_and_tried_again(
         *("Your things", True, True),
         False,
     )
-    desk.use_later(lambda _: None).result(20)
     assert ahead.look(FOLDER_EVERY_S)
     assert (n_vectors(store), ahead.states) == (N_NOTES, ())
 

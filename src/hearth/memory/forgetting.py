@@ -22,7 +22,7 @@ from hearth.errors import HearthError
 from hearth.memory.event_memory import EventMemory, NewEvent, keep_vectors
 from hearth.memory.facts import FactStore
 from hearth.memory.search.memory_index import Row, is_vector, packed, unpacked_bytes
-from hearth.memory.search.passage_store import digest_of, salt_of
+from hearth.memory.search.passage_store import digest_of, note_change, salt_of
 from hearth.memory.search.search_words import HAS_NUMBER, HAS_TIME, Stemmer, signs_of, telling_words
 from hearth.protocols import Count, Encoder, Held, Holder, Wanted
 from hearth.registry import HOLDERS, INSTALL_COMMANDS, load_parts
@@ -686,6 +686,7 @@ class PassageHolder:
         digests = [(digest_of(salt, text),) for text in held.texts]
         cursor.executemany("INSERT OR IGNORE INTO passage_forgotten (digest) VALUES (?)", digests)
         cursor.executemany("DELETE FROM passage WHERE number = ?", [(number,) for number in numbers])
+        note_change(cursor)
         # FTS5 marks words as deleted and drops them when segments are merged: merge them now.
         cursor.execute("INSERT INTO passage_words (passage_words) VALUES ('optimize')")
 

@@ -32,6 +32,7 @@ from hearth.memory.search.passage_store import (
     _coded,
     _levels,
     likenesses,
+    note_change,
     passages_of,
     sentences_of,
 )
@@ -1016,10 +1017,27 @@ def test_what_is_no_vector_says_nothing(store: Store, encoder: MiniLMEncoder) ->
     passages = kept(store, encoder, FACTS)
     with store.transaction() as cursor:
         cursor.execute("UPDATE passage_vector SET vector = zeroblob(388) WHERE number = 1")
-    passages.reread()
+        note_change(cursor)
     found = {one.passage.number: one.cosine for one in passages.find("bins on Wednesday")}
     assert found[1] == 0
     assert any(found.values())
+
+
+def test_what_another_connection_changed_is_read_anew(store: Store, encoder: MiniLMEncoder) -> None:
+    passages = kept(store, encoder, FACTS[:2])
+
+    def told() -> dict[str, float]:
+        return {one.passage.record: one.cosine for one in passages.find("who tunes the piano")}
+
+    assert set(told()) == {"0", "1"}
+    with Store.open(store.path) as beside:
+        other = PassageStore(beside, encoder)
+        other.put("2", "", [NewPassage("2", "note", "file", "", "", None, "A tuner looks after the instrument.")])
+        assert told().get("2", 0.0) == 0.0
+        list(other.embed())
+        assert told()["2"] > 0.2
+        other.drop(["2"])
+    assert set(told()) == {"0", "1"}
 
 
 def test_a_note_beside_many_mails_has_its_likeness(store: Store, encoder: MiniLMEncoder) -> None:

@@ -136,6 +136,8 @@ _WEIGHTS = "6.0, 4.0, 1.0"
 """BM25 weights of title, person and text."""
 _OF_OTHERS = frozenset({"mail", "document"})
 """Kinds of records that others may have written."""
+_CHANGED = "passages_changed"
+"""Under which the database counts changes of passages."""
 _N_SAYING = 20
 """Most passages that are looked at for a word."""
 
@@ -195,6 +197,8 @@ class PassageStore:
         self.encoder = encoder
         self._questions = questions or encoder
         self._vectors: _Vectors | None = None
+        self._read_at = ""
+        """What `_stamp` was when the vectors were read."""
 
     # ── Keeping ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -235,17 +239,13 @@ class PassageStore:
                         *(moment_text(one.at) if one.at is not None else "", _plain(one.text)),
                     ),
                 )
-        self._vectors = None
+            note_change(cursor)
 
     def drop(self, paths: Iterable[str]) -> None:
         """Remove everything of files that are gone. Raises: StoreError."""
         with self._store.transaction(is_synced=False) as cursor:
             cursor.executemany("DELETE FROM passage_file WHERE path = ?", [(path,) for path in paths])
-        self._vectors = None
-
-    def reread(self) -> None:
-        """Let go of what is held in RAM: the store was changed beside, by forgetting."""
-        self._vectors = None
+            note_change(cursor)
 
     def embed(self, limit: int | None = None, first: Sequence[int] = ()) -> Iterator[int]:
         """Give passages their vectors; yield how many are done. If stopped anywhere, finished work is kept.
@@ -278,7 +278,7 @@ class PassageStore:
                             for vector, row in zip(vectors, rows, strict=True)
                         ],
                     )
-                self._vectors = None
+                    note_change(cursor)
             n_done += EMBED_BATCH if some else len(rows)
             yield n_done
 
@@ -366,12 +366,17 @@ class PassageStore:
         """Return the likeness of the passages that are nearest as a whole, and of those `beside` them."""
         if vector is None:
             return {}
-        vectors = self._vectors
-        if vectors is None:
+        vectors, stamp = self._vectors, self._stamp()
+        if vectors is None or stamp != self._read_at:
             rows = self._store.query("SELECT number, vector FROM passage_vector ORDER BY number")
             kept = [(row[0], row[1]) for row in rows if row[1] and len(row[1]) % _CODE_BYTES == 0]
             vectors = self._vectors = _Vectors.of(kept)
+            self._read_at = stamp
         return vectors.likenesses(vector, beside)
+
+    def _stamp(self) -> str:
+        rows = self._store.query("SELECT value FROM meta WHERE name = ?", (_CHANGED,))
+        return str(rows[0][0]) if rows else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,6 +413,16 @@ class _Vectors:
             int(self.numbers[k]): float(own[0] + own[min(1, len(own) - 1) :].max()) / 2
             for k, own in zip(places, np.split(likeness, ends), strict=True)
         }
+
+
+def note_change(cursor: sqlite3.Cursor) -> None:
+    """Let whoever holds vectors in RAM, in this process or another, read them anew: passages change in this
+    transaction."""
+    cursor.execute(
+        "INSERT INTO meta (name, value) VALUES (?, '1')"
+        " ON CONFLICT (name) DO UPDATE SET value = CAST(value AS INTEGER) + 1",
+        (_CHANGED,),
+    )
 
 
 def salt_of(store: Store) -> bytes:

@@ -95,25 +95,18 @@ class ReadingAhead:
 
     def _build(self) -> bool:
         """Build until nothing is left, or somebody wants the agent; return whether nothing is left."""
-        is_changed = False
-        try:
-            for step in self._answers.build(self._call.workspace, self._call.now.tzinfo):
-                is_changed = True
-                self.states = (SyncState(_NAME, f"{step.n_done:,} of {step.n_all:,} {_SAID[step.stage]}"),)
-                if self._stopped.is_set() or not self._desk.is_free:
-                    return False
-            if is_changed:
-                let_go()
-        finally:
-            if is_changed:  # the agent holds the vectors in RAM as they were
-                self._desk.use_later(lambda agent: agent.home_answers.passages.reread())
+        for step in self._answers.build(self._call.workspace, self._call.now.tzinfo):
+            self.states = (SyncState(_NAME, f"{step.n_done:,} of {step.n_all:,} {_SAID[step.stage]}"),)
+            if self._stopped.is_set() or not self._desk.is_free:
+                return False
+        if self.states:
+            let_go()
         return True
 
     def follow(self) -> None:
         """Look again and again, until `stop`."""
         while not self._stopped.wait(_LOOK_EVERY_S):
-            with contextlib.suppress(RuntimeError):  # the desk closes at this moment
-                self.look(time.monotonic())
+            self.look(time.monotonic())
 
     def stop(self) -> None:
         """End what is being done, after the file or the passages in hand."""
