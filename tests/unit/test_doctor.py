@@ -10,6 +10,7 @@ import pytest
 from hearth.doctor import MAX_NAMED_EACH, examine
 from hearth.memory.search.passage_store import NewPassage, PassageStore
 from hearth.storage.database import Store
+from hearth.testing import HashEncoder
 
 
 @pytest.fixture
@@ -34,6 +35,17 @@ def test_what_is_passed_by_is_named_and_what_is_read_is_not(home: Path) -> None:
         "; not looked at: documents/house (a symbolic link that leads out of the home; put a copy here instead); "
         "documents/pipe (a pipe)"
     )
+
+
+def test_what_is_found_by_its_words_alone_is_counted(home: Path) -> None:
+    with Store.open(home / "hearth.db") as store:
+        passages = PassageStore(store, HashEncoder(384))
+        for n in range(3):
+            passages.put(f"notes/{n}", "x", [NewPassage(str(n), "note", "file", "", "", None, f"The code is {n}.")])
+        next(passages.embed(1))
+        assert things(home) == "3 notes, in 3 passages, 2 of them found by their words alone until `hearth memory tend`"
+        list(passages.embed())
+    assert things(home) == "3 notes, in 3 passages"
 
 
 def test_files_of_one_reason_are_named_together(home: Path) -> None:

@@ -293,7 +293,7 @@ def test_the_agent_of_a_device_runs_is_well_and_ends(node: Node) -> None:
         process.send_signal(signal.SIGTERM)
         out, fault = process.communicate(timeout=45)
     assert (process.returncode, _serious(fault)) == (0, "")
-    assert "memory tend: 0 events became part of 0 summaries" in out
+    assert "memory tend --at-most 240: 0 events became part of 0 summaries" in out
     assert json.loads((node.folder / "run/health.json").read_text())["state"] == "ended"
     assert node.run(["edge", "health", "--max-age", "0.01"], **health)[0] == 1
 

@@ -113,7 +113,8 @@ def run(
 ) -> int:
     """Send and fetch, tend memory and learn, again and again, until ended.
 
-    Each task is a command: `hearth edge sync` (where a cloud was joined), `hearth memory tend`, `hearth learn --fast`.
+    Each task is a command: `hearth edge sync` (where a cloud was joined), `hearth memory tend --at-most 240`, `hearth
+    learn --fast`.
     Between them the home is free; a request waits for one running task at most. SIGTERM lets the running task finish.
     With --init and --join a new device sets itself up. With --node and a broker in [home.mqtt], a message at
     hearth/sync hastens the next sync.
@@ -124,7 +125,7 @@ def run(
     home, has_token = invocation.home, token_file(invocation.home)
     pieces = [
         Piece(("edge", "sync"), rhythm.sync_every, needs_file=has_token, may_be_hastened=True),
-        Piece(("memory", "tend"), rhythm.tend_every, needs_file=home / "hearth.db"),
+        Piece(("memory", "tend", "--at-most", "240"), rhythm.tend_every, needs_file=home / "hearth.db"),
         Piece(("learn", "--fast"), rhythm.learn_every, needs_quiet=True, may_be=(0, 1, 6)),
     ]
     _finish_joining(home)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from hearth.agent import Agent
 from hearth.cli.asking import MANY_NEW, AskingHere
 from hearth.cli.invocation import Progress
+from hearth.cli.memory import memory_commands
 from hearth.cli.root import run
 from hearth.errors import StoreFullError
 from hearth.guard.policy.question import RefusingApprover
@@ -114,6 +117,19 @@ def test_tend_shows_how_far_it_is_and_goes_on_after_a_stop(
     assert "14 files read, 20 passages found" in capsys.readouterr().out
     assert "Reading for meaning" in terminal.getvalue()
     assert "20/20" in terminal.getvalue()
+
+
+def test_tend_reads_for_no_longer_than_it_may(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_notes(home, 20)
+    seconds = itertools.count()  # each look at the clock is a second later
+    monkeypatch.setattr(memory_commands, "time", SimpleNamespace(monotonic=lambda: float(next(seconds))))
+    assert run(["--home", str(home), "memory", "tend", "--at-most", "5"]) == 0
+    assert "Your things: 4 files read." in capsys.readouterr().out.splitlines()
+    assert run(["--home", str(home), "memory", "tend", "--at-most", "nan"]) == 2
+    assert run(["--home", str(home), "memory", "tend"]) == 0
+    assert "15 files read, 20 passages found" in capsys.readouterr().out
 
 
 def test_at_a_terminal_an_import_is_read_at_once(

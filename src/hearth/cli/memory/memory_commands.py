@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import itertools
+import math
 import os
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,7 +18,7 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from hearth import config, errors
-from hearth.cli.invocation import Invocation, Progress, as_json, bar_from, command_with, print_json
+from hearth.cli.invocation import SECONDS, Invocation, Progress, as_json, bar_from, command_with, print_json
 from hearth.cli.why_command import opened_record
 from hearth.formats.terminal_text import clean, short
 
@@ -219,9 +222,16 @@ _MANY = 200
     is_flag=True,
     help="Also let the model in [models.language] read what was said and propose facts; each waits for your word.",
 )
+@click.option(
+    "--at-most",
+    "most_s",
+    type=SECONDS,
+    metavar="SECONDS",
+    help="Read your things for no longer than this; the next time goes on. (default: until all is read)",
+)
 @as_json
 @click.pass_obj
-def tend(invocation: Invocation, propose: bool, as_json: bool) -> int:
+def tend(invocation: Invocation, propose: bool, most_s: float | None, as_json: bool) -> int:
     """Fold old events into summaries, delete those past their time, index new ones and your things.
 
     As `[memory]` says. Mails, notes, documents, events and cards that are new are read, and can then be found by their
@@ -236,7 +246,7 @@ def tend(invocation: Invocation, propose: bool, as_json: bool) -> int:
         said = at.settings.memory
         done = Keeper(at.store, EventMemory(at.store), retention_of(said)).tend(at.now)
         n_embedded = _embed(at)
-        built = _build_index(at)
+        built = _build_index(at, math.inf if most_s is None else most_s)
         read = _propose(at) if propose or (said.propose and at.settings.models.language is not None) else None
     if as_json:
         index = {"files": built["files"], "pictures": built["pictures"], "passages": built["meaning"]}
@@ -262,9 +272,9 @@ _STAGES_SAID: Mapping[Stage, tuple[str, str]] = {
 }
 
 
-def _build_index(at: Opened) -> Counter[Stage]:
-    """Read what is new of the owner's things and give vectors to what has none, with a bar where a person waits; return
-    how much each stage did."""
+def _build_index(at: Opened, most_s: float = math.inf) -> Counter[Stage]:
+    """Read what is new of the owner's things and give vectors to what has none, with a bar where a person waits, until
+    it took `most_s`; return how much each stage did."""
     from hearth.memory.answers.home_answers import HomeAnswers
     from hearth.memory.inquiry.answer_reading import AnswerReader
     from hearth.models.sentence_encoder import MiniLMEncoder
@@ -273,11 +283,16 @@ def _build_index(at: Opened) -> Counter[Stage]:
     reader = AnswerReader(config.cache_folder(os.environ))
     workspace = Folder(at.home / "owner", at.store).for_call("")
     shown = Progress(sys.stderr if sys.stderr.isatty() else None)
+    ends = time.monotonic() + most_s
+
+    def built(answers: HomeAnswers) -> Counter[Stage]:
+        steps = answers.build(workspace, at.zone)
+        return shown.follow(itertools.takewhile(lambda _: time.monotonic() < ends, steps))
+
     answers = HomeAnswers(at.store, None, reader)
-    done = shown.follow(answers.build(workspace, at.zone))
-    if answers.passages.n_waiting():  # the model is opened for them alone
-        answers = HomeAnswers(at.store, MiniLMEncoder.open(reader.cache_dir), reader)
-        done += shown.follow(answers.build(workspace, at.zone))
+    done = built(answers)
+    if answers.passages.n_waiting() and time.monotonic() < ends:  # the model is opened for them alone
+        done += built(HomeAnswers(at.store, MiniLMEncoder.open(reader.cache_dir), reader))
     return done
 
 
