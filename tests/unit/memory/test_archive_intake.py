@@ -6,6 +6,7 @@ import datetime as dt
 import io
 import json
 import shutil
+import tarfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -102,9 +103,23 @@ def zipped(folder: Path, path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("is_zipped", [False, True])
-def test_each_form_is_known_and_twice_is_once(handed: Path, tmp_path: Path, store: Store, is_zipped: bool) -> None:
-    given = zipped(handed, tmp_path / "all.zip") if is_zipped else handed
+def packed(path: Path, files: dict[str, bytes], more: tuple[tarfile.TarInfo, ...] = ()) -> Path:
+    mode: Any = "w" if path.suffix == ".tar" else "w:gz"
+    with tarfile.open(path, mode) as archive:
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+        for info in more:
+            archive.addfile(info)
+    return path
+
+
+@pytest.mark.parametrize("form", ["", ".zip", ".tgz", ".tar.gz", ".tar"])
+def test_each_form_is_known_and_twice_is_once(handed: Path, tmp_path: Path, store: Store, form: str) -> None:
+    given = handed
+    if form:
+        given = zipped(handed, tmp_path / "all.zip") if form == ".zip" else packed(tmp_path / f"all{form}", FILES)
     owner = tmp_path / "owner"
     taken = take(given, owner, store)
     assert (dict(taken.new), taken.faults) == (EXPECTED, [])
@@ -207,6 +222,89 @@ def test_a_file_packed_too_tightly_is_left_out(tmp_path: Path, store: Store, mon
     assert (tmp_path / "owner/notes/note.md").exists()
 
 
+@pytest.mark.parametrize("form", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT, tarfile.USTAR_FORMAT])
+def test_names_of_a_tar_archive_are_whole_and_lead_nowhere(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch, form: int
+) -> None:
+    monkeypatch.setattr(tarfile.TarFile, "format", form)
+    long = f"{'a' * 90}/{'b' * 60}/Über.md" if form == tarfile.USTAR_FORMAT else f"{'a' * 300}/Über.md"
+    link, pipe = tarfile.TarInfo("link.md"), tarfile.TarInfo("pipe")
+    link.type, link.linkname, pipe.type = tarfile.SYMTYPE, "/etc/passwd", tarfile.FIFOTYPE
+    files = {long: b"# Roof", "../../up.md": b"# Up", "/etc/lease.txt": b"Two months.", "x/../../../y.txt": b"Ten"}
+    given = packed(tmp_path / "a.tgz", files, (link, pipe))
+    assert long in [piece.name for piece in pieces_of(given)]
+    taken = take(given, tmp_path / "owner", store)
+    assert (dict(taken.new), dict(taken.left_out)) == (
+        {"note": 2, "document": 2},
+        {"links and what is no plain file": 2},
+    )
+    made = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.suffix in (".md", ".txt")}
+    assert made == {f"owner/{name}" for name in ("notes/Über.md", "notes/up.md", "documents/etc/lease.txt")} | {
+        "owner/documents/x/y.txt"
+    }
+
+
+def test_a_tar_archive_that_was_cut_off_gives_what_comes_before(tmp_path: Path, store: Store) -> None:
+    files = {f"n{k}.md": f"note {k}".encode() * 100 for k in range(400)}
+    (tmp_path / "given").mkdir()
+    whole = packed(tmp_path / "given/a.tgz", files)
+    whole.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    (tmp_path / "given/b.md").write_text("beside")
+    taken = take(tmp_path / "given", tmp_path / "owner", store)
+    assert 1 < taken.new["note"] < 400
+    assert taken.left_out == {"damaged archives": 1}
+    assert (tmp_path / "owner/notes/b.md").exists()
+
+
+def test_a_tar_archive_is_unpacked_as_far_as_it_is_real(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "_MOST_UNPACKED_BYTES", 100_000)
+    files = {"a.md": b"# Before", "bomb.md": b"a" * 9_000_000, "c.md": b"# Behind"}
+    taken = take(packed(tmp_path / "a.tgz", files), tmp_path / "owner", store)
+    assert taken.left_out["files packed too tightly to be real, and what lies behind"] == 1
+    assert [path.name for path in (tmp_path / "owner/notes").iterdir()] == ["a.md"]
+    assert [fault.partition(":")[0] for fault in taken.faults] == ["bomb.md"]
+
+
+def header(name: str, kind: bytes, size: int) -> bytes:
+    info = tarfile.TarInfo(name)
+    info.type, info.size = kind, size
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        header("x", tarfile.XHDTYPE, 5_000_000_000),
+        header("x", tarfile.GNUTYPE_LONGNAME, 5_000_000_000),
+        header("x", tarfile.REGTYPE, -512),
+        header("x", tarfile.XHDTYPE, 512) + b"0 path=a\n".ljust(512, b"x"),
+        header("x", tarfile.XHDTYPE, 512) + (b"1" * 512),
+        header("x", tarfile.REGTYPE, 8**11 - 1),
+        b"no header".ljust(512, b"x"),
+    ],
+)
+def test_a_hostile_tar_archive_is_said_to_be_damaged(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "given").mkdir()
+    packed(tmp_path / "given/b.tar", {"good.md": b"# Good"})
+    (tmp_path / "given/a.tar").write_bytes(data)
+    found = [(piece.name, piece.kind, piece.why) for piece in pieces_of(tmp_path / "given")]
+    assert ("a.tar", "", "damaged archives") in found
+    assert ("b.tar/good.md", "note", "") in found
+
+
+def test_a_damaged_member_of_a_zip_archive_is_named(tmp_path: Path, store: Store) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("bad.md", "the kiln was fired " * 50)
+        archive.writestr("good.md", "# Good")
+    raw = bytearray((tmp_path / "a.zip").read_bytes())
+    raw[40:60] = b"\xff" * 20
+    (tmp_path / "a.zip").write_bytes(raw)
+    taken = take(tmp_path / "a.zip", tmp_path / "owner", store)
+    assert (dict(taken.new), dict(taken.left_out)) == ({"note": 1}, {"damaged files": 1})
+
+
 def test_an_archive_of_many_files_is_opened_as_often_as_one_of_few(
     tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -226,12 +324,29 @@ def test_an_archive_of_many_files_is_opened_as_often_as_one_of_few(
     assert len(opened) == 4  # each to look through and to take
 
 
+def test_a_tar_archive_is_gone_through_twice(tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Path] = []
+
+    class Counted(archives._Unpacked):
+        def __init__(self, path: Path) -> None:
+            opened.append(path)
+            super().__init__(path)
+
+    monkeypatch.setattr(archives, "_Unpacked", Counted)
+    # In another order than that of their names.
+    given = packed(tmp_path / "a.tgz", {f"{k * 7 % 50}.md": f"note {k}".encode() for k in range(50)})
+    assert take(given, tmp_path / "owner", store).new == {"note": 50}
+    assert opened == [given, given]
+
+
 def test_nothing_there_and_no_archive_are_said(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="there is no file or folder"):
         pieces_of(tmp_path / "absent")
-    (tmp_path / "a.zip").write_bytes(b"no archive")
-    with pytest.raises(RequestError, match="download it again"):
-        pieces_of(tmp_path / "a.zip")
+    for name in ("a.zip", "a.tgz", "a.tar"):
+        for data in (b"no archive", b""):
+            (tmp_path / name).write_bytes(data)
+            with pytest.raises(RequestError, match="download it again"):
+                pieces_of(tmp_path / name)
 
 
 @pytest.mark.parametrize(

@@ -506,10 +506,11 @@ MAX_FAULTS_SHOWN = 20
 def import_(invocation: Invocation, path: Path, dry_run: bool, as_json: bool) -> int:
     """Bring in what PATH holds: mails, events, cards, notes, documents, chats.
 
-    PATH is a Google Takeout or another archive (.zip), a folder of mail (Thunderbird, Apple Mail, Maildir), an .mbox,
-    .eml, .ics or .vcf file, a chat exported from WhatsApp, Telegram or Signal, an Obsidian vault, notes of Notion or
-    Keep, or a folder of documents. Copies go to the home; PATH stays as it is. The same import twice adds nothing; if
-    you stop it, the same command carries on. At a terminal, what is new is then read, so that questions find it.
+    PATH is a Google Takeout or another archive (.zip, .tgz), a folder of mail (Thunderbird, Apple Mail, Maildir), an
+    .mbox, .eml, .ics or .vcf file, a chat exported from WhatsApp, Telegram or Signal, an Obsidian vault, notes of
+    Notion or Keep, or a folder of documents. Copies go to the home; PATH stays as it is. The same import twice adds
+    nothing; if you stop it, the same command carries on. At a terminal, what is new is then read, so that questions
+    find it.
     """
     from hearth.cli.asking import link_to
     from hearth.memory.event_memory import EventMemory

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import gzip
 import hashlib
 import io
 import json
 import os
 import re
 import shutil
+import tarfile
 import tempfile
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,7 +39,8 @@ from hearth.tools.pim.ical import SENT_BY_OTHERS, is_sent
 from hearth.types import Label
 
 # ── Archive contents ──────────────────────────────────────────────────────────────────────────────────────
-# Looks through what somebody hands over (a file, a folder, a ZIP archive, a folder of those) and says what is in it.
+# Looks through what somebody hands over (a file, a folder, a ZIP or TAR archive, a folder of those) and says what is in
+# it.
 #
 # Every file is a piece with a kind: `mbox`, `mail`, `calendar`, `contacts`, `note`, `document`, `chat`, or a reason
 # why it is left out. Kinds are told by names and first bytes, so that a Google Takeout, an Apple archive, a
@@ -45,8 +49,9 @@ from hearth.types import Label
 #
 # Covered: encrypted, damaged and too tightly packed archives, links, names that lead elsewhere (a piece's name is
 # never a place to write to), an archive in an archive, as Notion exports in parts; pictures, for their writing, where
-# it can be read. Not covered: archives three deep, other packers than ZIP, sound; documents in a chat's export, which
-# count as the owner's.
+# it can be read. A TAR archive is read from its beginning to its end, twice: to look through it, and to take what is in
+# it. Not covered: archives three deep, archives in a TAR archive, other packers than ZIP and gzip, sound; documents in
+# a chat's export, which count as the owner's.
 
 MAX_FILE_BYTES = 25_000_000
 MOST_PACKED = 200
@@ -56,8 +61,11 @@ _MOST_INNER_BYTES = 2_000_000_000
 _MOST_MEMBERS = 200_000
 _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """What exports are packed by; the others may ask for gigabytes of memory before their first byte."""
+_BROKEN = (zipfile.BadZipFile, tarfile.TarError, zlib.error, NotImplementedError, OSError, EOFError, ValueError)
+"""What is raised where an archive, or a file in it, is damaged."""
 _DOCUMENTS = frozenset("pdf docx odt xlsx csv tsv html htm txt rtf".split())  # noqa: SIM905 - a list of words
-_INNER = "archives that are not read"
+_INNER, _DAMAGED = "archives that are not read", "damaged archives"
+_LINKS, _TOO_TIGHT = "links and what is no plain file", "files packed too tightly to be real"
 _LEFT_OUT = {
     "pictures": "jpg jpeg png gif webp tif tiff heic svg bmp",
     "sound and video": "mp3 m4a wav ogg opus flac mp4 mov avi mkv webm 3gp aac",
@@ -102,6 +110,7 @@ class Archives:
 
     def __init__(self) -> None:
         self._last: tuple[Path, str, zipfile.ZipFile, contextlib.ExitStack] | None = None
+        self._unpacked: _Unpacked | None = None
 
     def of(self, path: Path, inner: str = "") -> zipfile.ZipFile:
         """Return an archive, open.
@@ -117,11 +126,30 @@ class Archives:
             self._last = path, inner, archive, opened
         return self._last[2]
 
+    def part(self, path: Path, offset: int, n_bytes: int) -> IO[bytes]:
+        """Return a file of a TAR archive, open; until the next one is asked for. In the order in which they lie there,
+        all of them take as long as the archive is.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        if self._unpacked is None or self._unpacked.path != path or self._unpacked.place > offset:
+            self.close()
+            self._unpacked = _Unpacked(path)
+        while (n_left := offset - self._unpacked.place) > 0:
+            self._unpacked.begin()  # what lies between was measured file by file when the archive was looked through
+            self._unpacked.pass_by(min(n_left, 1 << 20))
+        self._unpacked.begin()
+        return io.BufferedReader(_Part(self._unpacked, n_bytes))
+
     def close(self) -> None:
         """Close what is open."""
         if self._last is not None:
             self._last[3].close()
             self._last = None
+        if self._unpacked is not None:
+            self._unpacked.close()
+            self._unpacked = None
 
 
 def _opened(path: Path, inner: str) -> tuple[zipfile.ZipFile, contextlib.ExitStack]:
@@ -157,9 +185,13 @@ class Piece:
     """Why it is left out."""
     inner: str = ""
     """The archive in the archive that holds it."""
+    offset: int = -1
+    """Where it begins in a TAR archive, unpacked; -1: it lies in none."""
 
     def open(self, archives: Archives) -> IO[bytes]:
         """Open the file to read. Raises: OSError, zipfile.BadZipFile."""
+        if self.offset >= 0:
+            return archives.part(self.path, self.offset, self.n_bytes)
         return archives.of(self.path, self.inner).open(self.member) if self.member else self.path.open("rb")
 
     def read(self, archives: Archives) -> bytes:
@@ -174,7 +206,7 @@ class Piece:
 
 
 def pieces_of(path: Path) -> list[Piece]:
-    """Look through a path; files in the order of their names.
+    """Look through a path; files in the order of their names, those of a TAR archive in its own.
 
     Raises:
         RequestError: There is nothing there, or it is a damaged archive.
@@ -182,14 +214,20 @@ def pieces_of(path: Path) -> list[Piece]:
     if not path.exists():
         raise RequestError(f"there is no file or folder {str(path)!r}; give one that an export or a program made")
     if path.is_file():
-        found = _members(path, "") if _is_archive(path.name) else [_piece(path, path.name)]
+        found = _members_or_itself(path, path.name, "")
     else:
         found = [piece for file in _files(path) for piece in _of_file(file, file.relative_to(path).as_posix())]
     html = {_without_ending(piece.name) for piece in found if piece.kind == "note" and piece.name.endswith(".json")}
     chats = {PurePosixPath(piece.name).parent for piece in found if piece.kind == "chat"}
     is_of_photos = not _is_loose(path) and _OF_PHOTOS.fullmatch(path.resolve().name) is not None
     kept = (_without_photo(_without_page(piece, html), chats, is_of_photos=is_of_photos) for piece in found)
-    return sorted(kept, key=lambda piece: piece.name)
+    return sorted(kept, key=_order)
+
+
+def _order(piece: Piece) -> tuple[str, int]:
+    if piece.offset < 0:
+        return piece.name, piece.offset
+    return piece.name.removesuffix(piece.member), piece.offset
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -200,13 +238,19 @@ def _files(folder: Path) -> Iterator[Path]:
 
 def _of_file(path: Path, name: str) -> list[Piece]:
     if path.is_symlink() or not path.is_file():
-        return [Piece("", name, 0, path, why="links and what is no plain file")]
-    return _members(path, name) if _is_archive(name) else [_piece(path, name)]
+        return [Piece("", name, 0, path, why=_LINKS)]
+    return _members_or_itself(path, name, name)
+
+
+def _members_or_itself(path: Path, name: str, within: str) -> list[Piece]:
+    if name.lower().endswith(_TAR_ENDINGS):
+        return list(_tar_members(path, within))
+    return _members(path, within) if _is_archive(name) else [_piece(path, name)]
 
 
 def _is_loose(path: Path) -> bool:
     """Return whether a path is a file that holds no others."""
-    return path.is_file() and not _is_archive(path.name)
+    return path.is_file() and not (_is_archive(path.name) or path.name.lower().endswith(_TAR_ENDINGS))
 
 
 def _is_archive(name: str) -> bool:
@@ -223,7 +267,7 @@ def _members(path: Path, within: str) -> list[Piece]:
                 raise RequestError(
                     f"{str(path)!r} is no ZIP archive that can be read: {error}; download it again"
                 ) from None
-            return [Piece("", within, 0, path, why="damaged archives")]
+            return [Piece("", within, 0, path, why=_DAMAGED)]
         return [
             piece
             for one in found
@@ -237,8 +281,8 @@ def _inner(archives: Archives, piece: Piece) -> list[Piece]:
         return [piece]
     try:
         return _members_of(archives.of(piece.path, piece.member), piece.path, piece.name, piece.member)
-    except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, ValueError):
-        return [replace(piece, why="damaged archives")]
+    except _BROKEN:
+        return [replace(piece, why=_DAMAGED)]
 
 
 def _members_of(archive: zipfile.ZipFile, path: Path, within: str, inner: str = "") -> list[Piece]:
@@ -252,17 +296,17 @@ def _members_of(archive: zipfile.ZipFile, path: Path, within: str, inner: str = 
 def _member(archive: zipfile.ZipFile, path: Path, one: zipfile.ZipInfo, within: str) -> Piece:
     name = "/".join(part for part in (within, one.filename) if part)
     is_bomb = one.file_size > _MOST_UNPACKED_BYTES and one.file_size > MOST_PACKED * max(1, one.compress_size)
-    why = "encrypted files" if one.flag_bits & 1 else "files packed too tightly to be real" if is_bomb else ""
+    why = "encrypted files" if one.flag_bits & 1 else _TOO_TIGHT if is_bomb else ""
     if one.compress_type not in _PACKINGS:
         why = "files packed in a way that is not read"
     if "__MACOSX/" in name or (one.external_attr >> 16) & 0o170000 == 0o120000:
-        why = "links and what is no plain file"
+        why = _LINKS
     if why:
         return Piece("", name, one.file_size, path, one.filename, why)
     try:
         with archive.open(one) as file:
             head = file.read(HEAD_BYTES)
-    except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, ValueError):
+    except _BROKEN:
         return Piece("", name, one.file_size, path, one.filename, "damaged files")
     return _told(Piece("", name, one.file_size, path, one.filename), head)
 
@@ -344,6 +388,169 @@ def _without_photo(piece: Piece, chats: set[PurePosixPath], *, is_of_photos: boo
 
 def _without_ending(name: str) -> str:
     return name.rpartition(".")[0]
+
+
+# ── TAR archives ──────────────────────────────────────────────────────────────────────────────────────────
+# Reads a TAR archive as it comes, packed by gzip or not: each header by the standard library, what stands between them
+# here, in linear time and with bounds. (The library's own reader takes whatever size a header names into memory.)
+#
+# Covered: names of any length (GNU and POSIX), files over 8 GB, an archive that was cut off (what comes before is
+# taken). Not covered: sparse files, and what lies behind a file that is packed too tightly to be real.
+
+_TAR_ENDINGS = (".tgz", ".tar.gz", ".tar")
+_BLOCK_BYTES = tarfile.BLOCKSIZE
+_MOST_HEADER_BYTES = 64_000
+"""Of a header that only tells of the next file; real ones hold a name and some times."""
+_MOST_NAME_CHARACTERS = 4_096
+
+
+class _TooTightError(ValueError):
+    """A file is packed too tightly to be real."""
+
+
+class _Unpacked:
+    """The bytes of a TAR archive, unpacked, from the first to the last."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.place = path, 0
+        self._packed = path.open("rb")
+        is_plain = path.name.lower().endswith(".tar")
+        self._file: IO[bytes] = self._packed if is_plain else gzip.GzipFile(fileobj=self._packed)  # type: ignore[assignment]
+        self._began = (0, 0)
+
+    def begin(self) -> None:
+        """Begin a file: from here on it is measured how tightly it is packed."""
+        self._began = (self._packed.tell(), self.place)
+
+    def read(self, n_bytes: int) -> bytes:
+        """Return so many bytes; fewer at the end. Raises: _TooTightError."""
+        data = self._file.read(n_bytes)
+        self.place += len(data)
+        n_packed, n_unpacked = self._packed.tell() - self._began[0], self.place - self._began[1]
+        if n_unpacked > _MOST_UNPACKED_BYTES and n_unpacked > MOST_PACKED * max(1, n_packed):
+            raise _TooTightError("it is packed too tightly to be real")
+        return data
+
+    def pass_by(self, n_bytes: int) -> None:
+        """Raises: EOFError: The archive ends before. _TooTightError."""
+        while n_bytes > 0:
+            if not (data := self.read(min(n_bytes, 1 << 20))):
+                raise EOFError("it was cut off")
+            n_bytes -= len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        self._packed.close()
+
+
+class _Part(io.RawIOBase):
+    """One file of a TAR archive, as it comes."""
+
+    def __init__(self, unpacked: _Unpacked, n_bytes: int) -> None:
+        self._unpacked, self._n_left = unpacked, n_bytes
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: bytearray | memoryview) -> int:  # type: ignore[override]
+        wanted = min(len(target), self._n_left)
+        data = self._unpacked.read(wanted)
+        if len(data) < wanted:
+            raise EOFError("it was cut off")
+        target[: len(data)] = data
+        self._n_left -= len(data)
+        return len(data)
+
+
+def _tar_members(path: Path, within: str) -> Iterator[Piece]:
+    """Yield the pieces of a TAR archive, in its order."""
+    with contextlib.ExitStack() as opened:
+        n_members = 0
+        try:
+            unpacked = _Unpacked(path)
+            opened.callback(unpacked.close)
+            for n_members, (name, info) in enumerate(_tar_headers(unpacked), 1):
+                if n_members > _MOST_MEMBERS:
+                    yield Piece("", within or path.name, 0, path, why=f"files after the first {_MOST_MEMBERS:,}")
+                    return
+                yield _tar_member(unpacked, name, info, within)
+        except _TooTightError:
+            yield Piece("", within or path.name, 0, path, why=f"{_TOO_TIGHT}, and what lies behind")
+        except _BROKEN as error:
+            if not (n_members or within):
+                raise RequestError(
+                    f"{str(path)!r} is no TAR archive that can be read: {error}; download it again"
+                ) from None
+            yield Piece("", within or path.name, 0, path, why=_DAMAGED)
+
+
+def _tar_headers(unpacked: _Unpacked) -> Iterator[tuple[str, tarfile.TarInfo]]:
+    """Yield the name and header of each file, its bytes coming next; what is not read of them is passed by.
+
+    Raises:
+        tarfile.TarError, ValueError, EOFError, zlib.error, OSError: It is damaged or was cut off.
+    """
+    said: dict[str, str] = {}
+    while (block := unpacked.read(_BLOCK_BYTES)).strip(b"\0"):
+        info = tarfile.TarInfo.frombuf(block, "utf-8", "replace")
+        if info.type in (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, *_GNU_NAMES):
+            if not 0 <= info.size <= _MOST_HEADER_BYTES:
+                raise tarfile.TarError(f"a header of {info.size:,} bytes")
+            told = unpacked.read(_whole_blocks(info.size))[: info.size]
+            if info.type in _GNU_NAMES:
+                said |= {_GNU_NAMES[info.type]: told.rstrip(b"\0").decode(errors="replace")}
+            elif info.type != tarfile.XGLTYPE:
+                said |= _pax_fields(told)
+            continue
+        info.size = int(said["size"]) if said.get("size", "").isdecimal() else info.size
+        if info.size < 0:
+            raise tarfile.TarError(f"a file of {info.size:,} bytes")
+        if any(key.startswith("GNU.sparse.") for key in said):
+            info.type = tarfile.GNUTYPE_SPARSE
+        name, said = said.get("path", info.name)[:_MOST_NAME_CHARACTERS], {}
+        has_bytes = info.isreg() or info.type not in tarfile.SUPPORTED_TYPES
+        ends = unpacked.place + (_whole_blocks(info.size) if has_bytes else 0)
+        unpacked.begin()
+        if not info.isdir():
+            yield name, info
+        unpacked.pass_by(ends - unpacked.place)
+    if not unpacked.place:
+        raise EOFError("it is empty")
+
+
+_GNU_NAMES = {tarfile.GNUTYPE_LONGNAME: "path", tarfile.GNUTYPE_LONGLINK: "linkpath"}
+
+
+def _whole_blocks(n_bytes: int) -> int:
+    return -(-n_bytes // _BLOCK_BYTES) * _BLOCK_BYTES
+
+
+def _pax_fields(data: bytes) -> dict[str, str]:
+    """Read what a POSIX header says of the next file: lines of a length, a name and a value.
+    Raises: ValueError: It is damaged."""
+    fields: dict[str, str] = {}
+    place = 0
+    while place < len(data):
+        blank = data.index(b" ", place, place + 8)
+        n_bytes = int(data[place:blank])
+        if n_bytes <= blank - place:
+            raise ValueError("a damaged header")
+        name, _, value = data[blank + 1 : place + n_bytes - 1].partition(b"=")
+        fields[name.decode(errors="replace")] = value.decode(errors="replace")
+        place += n_bytes
+    return fields
+
+
+def _tar_member(unpacked: _Unpacked, name: str, info: tarfile.TarInfo, within: str) -> Piece:
+    """Return a file of a TAR archive as a piece. Raises: EOFError, zlib.error, OSError, _TooTightError."""
+    piece = Piece("", "/".join(part for part in (within, name) if part), info.size, unpacked.path, name)
+    if not info.isreg() or info.issparse() or info.type == tarfile.GNUTYPE_SPARSE or "__MACOSX/" in name:
+        return replace(piece, n_bytes=0, why=_LINKS)
+    piece = replace(piece, offset=unpacked.place)
+    return _told(piece, unpacked.read(min(HEAD_BYTES, info.size)))
+
+
+# ── Notes of Keep ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def keep_note(data: bytes) -> tuple[str, str] | None:
@@ -485,7 +692,7 @@ class Intake:
             else:
                 _TAKES[piece.kind](self, piece)
                 yield piece.n_bytes
-        except (OSError, ValueError, EOFError, RecursionError, NotImplementedError, zipfile.BadZipFile) as error:
+        except (*_BROKEN, RecursionError) as error:
             self.taken.faults.append(f"{piece.name}: {str(error) or type(error).__name__}")
 
     def close(self) -> None:
