@@ -428,12 +428,16 @@ _BOMS: Sequence[tuple[bytes, str]] = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_LEAST_NUL = 0.8
+"""Share of NUL among the high bytes of a text of Latin letters; the others are of dashes, quotation marks and the
+like."""
+_MOST_NUL = 0.02
 _CONTROLS = bytes(set(range(32)) - {9, 10, 12, 13, 27}) + b"\x7f"
 
 
 def decoded(data: bytes) -> str | None:
-    """Return the text in `data` (UTF-8, UTF-16 or -32 with their marks, else Windows-1252), or None when it is no
-    text."""
+    """Return the text in `data` (UTF-8, UTF-16 or -32 with their marks, UTF-16 of Latin letters without, else
+    Windows-1252), or None when it is no text."""
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             try:
@@ -441,12 +445,31 @@ def decoded(data: bytes) -> str | None:
             except UnicodeDecodeError:
                 return None
     head = data[:100_000]
-    if b"\0" in head or len(head.translate(None, _CONTROLS)) < 0.98 * len(head):
+    if encoding := _unmarked(head):
+        try:
+            return data.decode(encoding).replace("\0", "\ufffd")
+        except UnicodeDecodeError:
+            return None
+    if b"\0" in head or not _is_printable(head):
         return None
     try:
         return data.decode().replace("\0", "\ufffd")
     except UnicodeDecodeError:
         return data.decode("cp1252", errors="replace").replace("\0", "\ufffd")
+
+
+def _is_printable(codes: bytes) -> bool:
+    return len(codes.translate(None, _CONTROLS)) >= 0.98 * len(codes)
+
+
+def _unmarked(head: bytes) -> str:
+    """Return the encoding of a text in UTF-16 that bears no mark of it: of Latin letters, every second byte is NUL."""
+    for first, encoding in ((0, "utf-16-le"), (1, "utf-16-be")):
+        low, high = head[first::2], head[1 - first :: 2]
+        is_latin = high.count(0) > _LEAST_NUL * len(high) and low.count(0) < _MOST_NUL * len(low)
+        if is_latin and _is_printable(head.decode(encoding, "replace").encode()):
+            return encoding
+    return ""
 
 
 _MAGIC: Sequence[tuple[bytes, str]] = (
