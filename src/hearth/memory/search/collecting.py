@@ -32,14 +32,15 @@ from hearth.tools.pim.servers.subscriptions import is_subscribed
 # ── Document text ─────────────────────────────────────────────────────────────────────────────────────────
 # Reads the text of a document, whatever its format says it is; formats of others only in a process of their own.
 #
-# Text, Markdown, CSV and HTML are read here, as no more than bytes. PDF, Word, OpenDocument and Excel files are read
-# in the process for strangers' bytes (`formats.bounded_reading`) by `office_documents`; their readers are the extra
-# `documents`. What breaks that process is a file that cannot be read, and nothing else.
+# Text, Markdown, CSV and HTML are read here, as no more than bytes. PDF, Word, OpenDocument, Excel and RTF files are
+# read in the process for strangers' bytes (`formats.bounded_reading`) by `office_documents`; the readers of all but RTF
+# are the extra `documents`. What breaks that process is a file that cannot be read, and nothing else.
 #
 # Covered: wrong endings (the first bytes decide), archives within archives and documents that unpack to far more than
-# they are (the bounds), encrypted ones (said). The writing in pictures, and in pages of a PDF that are pictures, is
-# read by what is installed for it (`hearth.readers`; hearth-video brings a reader). Not covered: presentations, old
-# Word files, pages of a PDF that hold text and pictures with writing.
+# they are (the bounds), encrypted ones and those of old Office programs (said). The writing in pictures, and in pages
+# of a PDF that are pictures, is read by what is installed for it (`hearth.readers`; hearth-video brings a reader). Not
+# covered: presentations, pages of a PDF that hold text and pictures with writing, UTF-16 of other letters than Latin
+# without its mark.
 
 MAX_DOCUMENT_BYTES = 50_000_000
 MAX_TEXT_CHARACTERS = 400_000
@@ -53,6 +54,12 @@ _PAGE_WRITING = "hearth.memory.search.office_documents:page_writing"
 MAX_SCANNED_PAGES = 20
 UNREAD_PICTURES = f"pictures, whose writing is read with {INSTALL_COMMANDS['hearth-video']}"
 _PACKED = b"PK\x03\x04"
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""First bytes of the container of old Office programs, in which newer ones put what they encrypt."""
+_ENCRYPTED_PART = "EncryptedPackage".encode("utf-16-le")
+_RTF = b"{\\rtf"
+WITHOUT_WRITING = "a picture without writing"
+WITHOUT_TEXT = "a document without text"
 _RULE = re.compile(r"[\s|:-]*-[\s|:-]*")
 _MARKDOWN_TABLE = re.compile(
     r"(?m)^[^\n|]*\|[^\n]*\n[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-*:?[ \t]*)+$(?:\n[^\n|]*\|[^\n]*)*"
@@ -88,6 +95,12 @@ def text_of(name: str, data: bytes, *, with_pictures: bool = True) -> DocumentTe
         return DocumentText(picture_text(data))
     if data.startswith(b"%PDF"):
         return _pdf_text(_office_text("pdf", data), data, with_pictures=with_pictures)
+    if data.startswith(_OLD_OFFICE):
+        if _ENCRYPTED_PART in data:
+            raise Unreadable("it is encrypted; save it without a password")
+        raise Unreadable("a file of an old Office program (.doc, .xls, .ppt); save it anew as DOCX, XLSX or PDF")
+    if data.startswith(_RTF):
+        return DocumentText(_office_text("rtf", data))
     if data.startswith(_PACKED):
         if ending not in _WORKED:
             raise Unreadable(
@@ -109,7 +122,12 @@ def text_of(name: str, data: bytes, *, with_pictures: bool = True) -> DocumentTe
 def is_of_read_kind(name: str, data: bytes) -> bool:
     """Return whether a file is of a kind whose text is read, so that none in it is a fault."""
     is_packed = data.startswith(_PACKED) and name.rpartition(".")[2].lower() in _WORKED
-    return is_packed or data.startswith(b"%PDF") or is_picture(data)
+    return is_packed or data.startswith((b"%PDF", _OLD_OFFICE, _RTF)) or is_picture(data)
+
+
+def textless(data: bytes) -> str:
+    """Say that a file of a kind that is read holds no text."""
+    return WITHOUT_WRITING if is_picture(data) else WITHOUT_TEXT
 
 
 def is_picture(data: bytes) -> bool:
@@ -186,9 +204,9 @@ def _office_text(kind: str, data: bytes) -> str:
 # ── Collecting ────────────────────────────────────────────────────────────────────────────────────────────
 # Reads a file of the owner's folder as passages, each with its record, date, person and who may have written it.
 #
-# Mails (with the text of their attachments and the writing in pictures they carry), notes and lists, documents,
-# events, cards and reminders are read by the parsers of their tools, so that a record's id here is the one its tool
-# knows.
+# Mails (with the text of their attachments, of attached mails, too, and the writing in pictures they carry), notes and
+# lists, documents, events, cards and reminders are read by the parsers of their tools, so that a record's id here is
+# the one its tool knows.
 #
 # Covered: one file at a time, within the bounds below; a file, or a part of it, that cannot be read says why; chats,
 # mailboxes, mails and notes of other programs dropped among notes and documents, which are not read there. Not
@@ -199,6 +217,9 @@ MAX_FILE_BYTES = 25_000_000
 MAX_PASSAGES = 400
 """Most passages of one file; the rest of a longer one is left out."""
 MAX_ATTACHMENTS = 10
+"""Of one mail, with those of the mails attached to it."""
+MAX_MAIL_DEPTH = 3
+"""A mail attached to a mail attached to a mail attached to the mail is read, and none within."""
 LEAST_PICTURE_BYTES = 3_000
 """A smaller picture in a mail is an icon, or counts who opened the mail."""
 MAX_HEADING_CHARS = 120
@@ -208,7 +229,7 @@ _FREE = ("notes", "documents")
 _OWN = {"calendar": "ics", "reminders": "ics", "contacts": "vcf"}
 """What is read in a folder as it lies there."""
 _BROUGHT_IN = {"mbox": "a mailbox", "eml": "a mail", "emlx": "a mail", "ics": "a calendar", "vcf": "cards"}
-_BROUGHT_IN |= {"zip": "a packed file", "jsonl": "a chat"}
+_BROUGHT_IN |= dict.fromkeys(("zip", "tgz", "tar"), "a packed file") | {"jsonl": "a chat"}
 """Forms that an import makes records of, wherever in the home they are dropped."""
 _FORMS: Mapping[Form, str] = {
     "mbox": "a mailbox",
@@ -336,13 +357,42 @@ def _mail(file: _File) -> Iterator[NewPassage | _Unread]:
             yield NewPassage(record, "mail", "message", name, person, at, cut)
 
     yield from pieces(unquoted(body.text), title) if body.text.strip() else pieces(title, title)
-    for attachment in _attachments(file.raw) if body.attachments else ():
-        read = _attachment_text(attachment, with_pictures=file.with_pictures)
-        yield from pieces(read.text, f"{title}, {attachment.name}")
+    waiting = [(title, one, 1) for one in reversed(_attachments(file.raw) if body.attachments else [])]
+    n_read = 0
+    while waiting and (n_read := n_read + 1) <= MAX_ATTACHMENTS:
+        above, attachment, depth = waiting.pop()
+        name = f"{above}, {attachment.name}"
+        if _is_mail(attachment) and depth > MAX_MAIL_DEPTH:
+            yield _Unread(f"{attachment.name}: a mail more than {MAX_MAIL_DEPTH} deep in others")
+            continue
+        if _is_mail(attachment):
+            name = f"{above}, {read_head(attachment.data).subject or attachment.name}"
+            waiting += [(name, one, depth + 1) for one in reversed(_attachments(attachment.data))]
+            read = _attached_mail(attachment.data)
+        else:
+            read = _attachment_text(attachment, with_pictures=file.with_pictures)
+        yield from pieces(read.text, name)
         if read.fault or read.is_waiting:
-            # One line of `doctor` for all that waits for the same.
-            named = read.fault if read.fault in ("", UNREAD_PICTURES) else f"{attachment.name}: {read.fault}"
-            yield _Unread(named, read.is_waiting)
+            # One line of `doctor` for all that waits for the same, or lacks the same.
+            is_common = read.fault in ("", UNREAD_PICTURES, WITHOUT_WRITING)
+            yield _Unread(read.fault if is_common else f"{attachment.name}: {read.fault}", read.is_waiting)
+
+
+def _is_mail(attachment: Attachment) -> bool:
+    """Return whether an attachment is a mail: it is called one, and has the head of one."""
+    if attachment.kind != "message/rfc822" and not attachment.name.lower().endswith(".eml"):
+        return False
+    head = read_head(attachment.data)
+    return bool(head.sender or head.subject or head.date)
+
+
+def _attached_mail(raw: bytes) -> DocumentText:
+    """Return what a mail says that is attached to another, below who it says wrote it and when."""
+    head, body = read_head(raw), read_body(raw)
+    by = f"From: {' '.join(filter(None, (head.sender_name, head.sender)))}" if head.sender else ""
+    when = said_date(head.date) if head.date is not None else ""
+    top = "\n".join(filter(None, (head.subject, ", ".join(filter(None, (by, when))))))
+    return DocumentText(f"{top}\n\n{unquoted(body.text)}", body.fault)
 
 
 def _attachment_text(attachment: Attachment, *, with_pictures: bool) -> DocumentText:
@@ -350,10 +400,14 @@ def _attachment_text(attachment: Attachment, *, with_pictures: bool) -> Document
     fault."""
     if is_picture(attachment.data) and len(attachment.data) < LEAST_PICTURE_BYTES:
         return DocumentText("")
+    is_read_kind = is_of_read_kind(attachment.name, attachment.data)
     try:
-        return text_of(attachment.name, attachment.data, with_pictures=with_pictures)
+        read = text_of(attachment.name, attachment.data, with_pictures=with_pictures)
     except Unreadable as error:
-        return DocumentText("", str(error) if is_of_read_kind(attachment.name, attachment.data) else "")
+        return DocumentText("", str(error) if is_read_kind else "")
+    if is_read_kind and not (read.text.strip() or read.fault or read.is_waiting):
+        return DocumentText("", textless(attachment.data))
+    return read
 
 
 def _attachments(raw: bytes) -> list[Attachment]:
@@ -385,7 +439,7 @@ def _document_of(record: str, kind: str, file: _File) -> Iterator[NewPassage | _
     if read.fault or read.is_waiting:
         yield _Unread(read.fault, read.is_waiting)
     elif not read.text.strip() and is_of_read_kind(path, file.raw):
-        raise Unreadable("a picture without writing" if is_picture(file.raw) else "a document without text")
+        raise Unreadable(textless(file.raw))
     name = path.rpartition("/")[2].rpartition(".")[0].replace("-", " ").replace("_", " ").strip()
     top = _TOP.match(read.text)
     heading = heading_of(top[1]) if top else ""

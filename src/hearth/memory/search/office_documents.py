@@ -1,5 +1,5 @@
-"""Reads the text of PDF, Word, OpenDocument and Excel files, in the process for strangers' bytes alone; and of a PDF's
-pages that are pictures, as scans are, the writing.
+"""Reads the text of PDF, Word, OpenDocument, Excel and RTF files, in the process for strangers' bytes alone; and of a
+PDF's pages that are pictures, as scans are, the writing.
 
 Not covered: bounds on processor time and memory; `formats.bounded_reading` sets those around the whole process.
 """
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from hearth.errors import Unreadable
+from hearth.memory.search.rich_text import rtf_pieces
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
@@ -26,6 +27,8 @@ SCANNED, PAGE_END = "\x1a", "\f"
 """Stand in the text of a PDF for a page that is a picture, and behind each page."""
 _LEAST_LETTERS = 20
 """What a page with pictures holds beside them is no text below this: a number, a mark of the scanner."""
+_ENCRYPTED = "it is encrypted; save it without a password"
+_MOST_MANIFEST_BYTES = 2_000_000
 _INSTALL = "pip install 'hearth-agent[documents]'"
 
 
@@ -41,7 +44,7 @@ def _opened(data: bytes) -> PdfReader:
 
     reader = pypdf.PdfReader(io.BytesIO(data))
     if reader.is_encrypted and not reader.decrypt(""):
-        raise Unreadable("it is encrypted; save it without a password")
+        raise Unreadable(_ENCRYPTED)
     return reader
 
 
@@ -86,11 +89,22 @@ def _odt(data: bytes) -> Iterator[str]:
     from odf.opendocument import load
     from odf.table import TableRow
 
-    for part in load(io.BytesIO(_checked(data))).text.childNodes:
+    if _is_encrypted_odt(_checked(data)):
+        raise Unreadable(_ENCRYPTED)
+    for part in load(io.BytesIO(data)).text.childNodes:
         rows = part.getElementsByType(TableRow)
         for row in rows:
             yield " | ".join(" ".join(teletype.extractText(cell).split()) for cell in row.childNodes) + "\n"
         yield "\n" if rows else f"{teletype.extractText(part)}\n\n"
+
+
+def _is_encrypted_odt(data: bytes) -> bool:
+    """Return whether an OpenDocument file lists parts that are encrypted: the archive itself does not say so."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if "META-INF/manifest.xml" not in archive.namelist():
+            return False
+        with archive.open("META-INF/manifest.xml") as manifest:
+            return b"encryption-data" in manifest.read(_MOST_MANIFEST_BYTES)
 
 
 def _xlsx(data: bytes) -> Iterator[str]:
@@ -110,13 +124,19 @@ def _checked(data: bytes) -> bytes:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         parts = archive.infolist()
         if any(part.flag_bits & 1 for part in parts):
-            raise Unreadable("it is encrypted; save it without a password")
+            raise Unreadable(_ENCRYPTED)
         if sum(part.file_size for part in parts) > MAX_UNPACKED_BYTES:
             raise Unreadable(f"it unpacks to more than {MAX_UNPACKED_BYTES / 1e6:.0f} MB")
     return data
 
 
-_READERS: Mapping[str, Callable[[bytes], Iterator[str]]] = {"pdf": _pdf, "docx": _docx, "odt": _odt, "xlsx": _xlsx}
+_READERS: Mapping[str, Callable[[bytes], Iterator[str]]] = {
+    "pdf": _pdf,
+    "docx": _docx,
+    "odt": _odt,
+    "xlsx": _xlsx,
+    "rtf": rtf_pieces,
+}
 
 
 def text_pieces(data: bytes, options: Mapping[str, str]) -> Iterator[bytes]:
