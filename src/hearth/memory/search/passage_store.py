@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import hashlib
 import itertools
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth import patterns as re
+from hearth.errors import StoreError
 from hearth.memory.search.memory_index import DIM, FloatArray
 from hearth.memory.search.search_words import STOP_WORDS, forms_of, in_single_words, telling_words
 from hearth.protocols import Encoder
@@ -292,8 +294,9 @@ class PassageStore:
             # The plus sign has each row found checked, instead of the words looked up once more for each row.
             beside = "AND +rowid IN (SELECT number FROM passage WHERE kind <> 'mail')"
             words |= self._by_words(asked, N_BESIDE, beside)
-        for _ in self.embed(0, list(words)):
-            pass
+        with contextlib.suppress(StoreError):  # the disk is full, say: those without a vector are found by their words
+            for _ in self.embed(0, list(words)):
+                pass
         vector = self._questions.encode([question])[0] if self._questions is not None else None
         cosines = self._cosines(vector, words)
         near = sorted(cosines, key=lambda number: -cosines[number])[:N_BY_MEANING] if len(cosines) else []
