@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import io
 from email.message import EmailMessage
@@ -213,6 +214,28 @@ def test_a_mail_that_is_attached_as_a_file_is_read_as_one() -> None:
         assert "Content-Type" not in first.text
     plain = read("mail/cur/1.a:2,S", with_file("list.eml", b"eggs and flour").as_bytes())
     assert texts(plain.passages)["Papers, list.eml"] == "eggs and flour"
+
+
+ATTACHED = b"From: Zoe <z@b.example>\nSubject: Offer\n\nThe kiln is free."
+WRAPPED = b"From: a@b.example\nSubject: Papers\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nSee below.\n--b\nContent-Type: message/rfc822\n%b\n--b--\n"
+
+
+@pytest.mark.parametrize(
+    ("attached", "title"),
+    [
+        (b"\n" + ATTACHED, "Papers, Offer"),
+        (b"Content-Transfer-Encoding: base64\n\n" + base64.encodebytes(ATTACHED), "Papers, Offer"),
+        (b"Content-Transfer-Encoding: base64\n\n" + ATTACHED, "Papers, Offer"),
+        ("\nSubject: Größe – x\n\nThe kiln is free.".encode(), "Papers, Größe – x"),
+        # Parts that are nowhere, so no text: the standard library reads it, and cannot write it.
+        ("\nSubject: Odd\nContent-Type: multipart/mixed; boundary=c\n\nGrüße".encode(), "Papers, Odd"),
+    ],
+)
+def test_a_mail_attached_in_odd_ways_is_read(attached: bytes, title: str) -> None:
+    said = texts(read("mail/cur/1.a:2,S", WRAPPED % attached).passages)
+    assert said["Papers"] == "See below."
+    assert title in said
+    assert "The kiln is free" in said[title] or title == "Papers, Odd"
 
 
 def test_mails_in_mails_end_at_three_and_at_so_many_attachments() -> None:

@@ -533,8 +533,32 @@ def _payload(part: Message) -> bytes:
     if isinstance(data, bytes):
         return data
     if part.is_multipart():  # message/rfc822
-        return b"".join(map(bytes, _inner(part)))
+        raw = b"".join(map(_written, _inner(part)))
+        # Against the standard, some servers encode a mail that they attach.
+        return _from_base64(raw) if _encoding(part) == "base64" else raw
     return b""
+
+
+def _encoding(part: Message) -> str:
+    return str(part.get("content-transfer-encoding", "")).strip().lower()
+
+
+def _from_base64(raw: bytes) -> bytes:
+    try:
+        return base64.b64decode(b"".join(raw.split()), validate=True)
+    except binascii.Error:
+        return raw
+
+
+def _written(message: Message) -> bytes:
+    """Write an attached mail as it was; as UTF-8, where the library cannot write what it read."""
+    try:
+        return message.as_bytes()
+    except (ValueError, LookupError, TypeError, AttributeError):
+        try:
+            return message.as_string().encode(errors="surrogateescape")
+        except (ValueError, LookupError, TypeError, AttributeError):
+            return b""
 
 
 def _part_text(part: Message) -> str:
