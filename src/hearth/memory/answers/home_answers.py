@@ -519,7 +519,7 @@ LEAST_ORDER = -3.0
 that steer an answer do, one of two hundred ordinary ones."""
 _QUOTED = 0.6
 """The most that what is only quoted counts: it is told with doubt."""
-READING_VERSION = 7
+READING_VERSION = 8
 """Raise it with every change to how files become passages: all are read again."""
 MOST_WAITING_S = 20.0
 """How long a question waits for files that were never read; what is left is read before the next one."""

@@ -89,7 +89,8 @@ _KINDS: Mapping[Form, tuple[str, str]] = {
 }
 _READ_PICTURES = ("png", "jpg", "jpeg")
 _OF_PHOTOS = re.compile(
-    r"(?:dcim|camera(?: roll)?|(?:google|icloud) (?:photos|fotos)(?: part \d+ of \d+)?|.*\.photoslibrary)(?:\.zip)?",
+    r"(?:dcim|camera(?: roll)?|(?:google|icloud) (?:photos|fotos)(?: part \d+ of \d+)?|.*\.photoslibrary)"
+    r"(?:\.(?:zip|tgz))?",
     re.I,
 )
 """Folders and archives in which cameras, phones and services keep what was taken: thousands of pictures without
@@ -250,7 +251,11 @@ def _members_or_itself(path: Path, name: str, within: str) -> list[Piece]:
 
 def _is_loose(path: Path) -> bool:
     """Return whether a path is a file that holds no others."""
-    return path.is_file() and not (_is_archive(path.name) or path.name.lower().endswith(_TAR_ENDINGS))
+    return path.is_file() and not _is_packed(path.name)
+
+
+def _is_packed(name: str) -> bool:
+    return _is_archive(name) or name.lower().endswith(_TAR_ENDINGS)
 
 
 def _is_archive(name: str) -> bool:
@@ -612,7 +617,7 @@ def waiting_beside(listing: Sequence[str], files: Files) -> dict[str, str]:
 
 def _offered(path: str, files: Files) -> str:
     """Return what a file is that can be brought in; empty for any other."""
-    if _is_archive(path):
+    if _is_packed(path):
         return "an archive"
     try:
         is_large = files.stat(path).size_bytes > MAX_FILE_BYTES
