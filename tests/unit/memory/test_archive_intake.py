@@ -442,6 +442,7 @@ def test_what_lies_beside_the_folders_is_named_where_it_can_be_brought_in() -> N
     workspace = InMemoryWorkspace(
         {
             "Takeout.zip": b"PK\x03\x04",
+            "Takeout.tgz": b"\x1f\x8b",
             "WhatsApp Chat with Ana.txt": chat,
             "lease.pdf": b"%PDF-1.7",
             "Thunderbird/Local Folders/Inbox": FILES["Local Folders/Inbox"],
@@ -456,6 +457,7 @@ def test_what_lies_beside_the_folders_is_named_where_it_can_be_brought_in() -> N
     )
     assert waiting_beside(workspace.list(), workspace) == {
         "Takeout.zip": f"an archive; {BRING_IN}",
+        "Takeout.tgz": f"an archive; {BRING_IN}",
         "Thunderbird": f"a folder with what can be read; {BRING_IN}",
         "WhatsApp Chat with Ana.txt": f"a chat; {BRING_IN}",
         "lease.pdf": f"a document; {BRING_IN}",
