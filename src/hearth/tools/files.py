@@ -432,6 +432,9 @@ _LEAST_NUL = 0.8
 """Share of NUL among the high bytes of a text of Latin letters; the others are of dashes, quotation marks and the
 like."""
 _MOST_NUL = 0.02
+_MOST_BEYOND_ASCII = 0.3
+"""Share of other letters in a text of Latin ones; in the numbers of a picture or of sound there are more."""
+_ASCII = bytes(range(9, 14)) + bytes(range(32, 127))
 _CONTROLS = bytes(set(range(32)) - {9, 10, 12, 13, 27}) + b"\x7f"
 
 
@@ -467,7 +470,8 @@ def _unmarked(head: bytes) -> str:
     for first, encoding in ((0, "utf-16-le"), (1, "utf-16-be")):
         low, high = head[first::2], head[1 - first :: 2]
         is_latin = high.count(0) > _LEAST_NUL * len(high) and low.count(0) < _MOST_NUL * len(low)
-        if is_latin and _is_printable(head.decode(encoding, "replace").encode()):
+        is_ascii = len(low.translate(None, _ASCII)) < _MOST_BEYOND_ASCII * len(low)
+        if is_latin and is_ascii and _is_printable(head.decode(encoding, "replace").encode()):
             return encoding
     return ""
 

@@ -81,6 +81,7 @@ def test_text_is_read_in_each_encoding(encoding: str, text: str) -> None:
         b"\0\1" * 2_000,
         b"\1\0\2\0" * 500,
         b"\0\0a\0" * 500,
+        b"GIF89a" + b"\0\xff" * 4_500,
         TELL.encode("utf-16-le") + b"\0\xd8",
         b"a\0b",
     ],
