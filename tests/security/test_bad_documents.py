@@ -200,7 +200,7 @@ def test_a_full_disk_answers_from_what_is_kept_and_says_so(
     found, call = ask(answers, folder)
     assert "tulip" in found.value
     assert any(line.startswith("The newest files could not be read: no space left") for line in call.notices)
-    assert not store.query("SELECT 1 FROM passage_vector")
+    assert answers.passages.n_waiting() > 0  # some vectors may have found room, not all
     assert "21 documents" in told_by_doctor(home)
     store.query("PRAGMA max_page_count=1000000")
     found, call = ask(answers, folder)
