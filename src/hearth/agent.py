@@ -114,6 +114,7 @@ from hearth.planning.dialogue.answer_steps import (
     DatedThing,
     dated_thing,
     day_in,
+    event_on,
     loses_words,
     when_asked,
     with_answer,
@@ -153,6 +154,7 @@ from hearth.planning.dialogue.fallbacks import (
     with_named_note,
     with_said_title,
 )
+from hearth.planning.dialogue.kept_answers import is_sure, with_listed_answer, with_noted_answer
 from hearth.planning.retrieval.recall_planner import RecallPlanner, as_typed
 from hearth.protocols import Approver, CallContext, Encoder, Footage, LanguageModel, Planner, Tool
 from hearth.registry import ENTITIES, FOOTAGE, Part, Tools, blamed, load_parts, load_tools, second_footage
@@ -545,26 +547,39 @@ class Agent:
         )
         found = self._of_a_list(request, found, tools) or found
         found = with_answer(request, found, request.context, tools) or found
+        found = with_noted_answer(request, found, request.context, tools) or found
+        found = self._with_value_on_list(request, found, tools) or found
         found = shown_again(request, found, tools) or done_to_record(request, found, tools) or found
         return refused_deed(request, found, tools, self.recall.name) or found
+
+    def _with_value_on_list(
+        self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]
+    ) -> Plan | None:
+        """The plan that puts a value on a list which is only named, where the owner's things surely say it."""
+        plan = with_listed_answer(request, found, request.context, tools)
+        answer = self._looked_up(request, plan.steps[0]) if plan is not None else None
+        return plan if answer is not None and is_sure(answer.value) else None
 
     def _by_its_date(
         self, said: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]
     ) -> Plan | Refusal | None:
-        """The plan of a reminder that counts from a date in the owner's things: "a day before the MOT is due". A
-        question for the time where they do not surely say it."""
+        """The plan of a reminder that counts from a date in the owner's things ("a day before the MOT is due"), or of
+        an event on such a date. A question for the time where they do not surely say it."""
         thing = dated_thing(said, found, tools)
         if not isinstance(thing, DatedThing):
             return thing
         answer = self._looked_up(said, Step(FIND, {"question": thing.question}))
         if answer is None or answer.value is None:
-            return when_asked()
+            return when_asked(tool=thing.tool)
         who = said.context.owner if thing.whose == "my" else thing.whose
         card = card_meant(who, cards_of(self.call_context())) if who else None
         birth = card.birth if card is not None else None
-        day = day_in(answer, thing, birth, said.now, said.context.country)
+        day = day_in(answer, thing, birth, said.now)
         if day is None:
-            return when_asked(f"I found nothing in your things that surely says it: ask me “{thing.question}”.")
+            why = f"I found nothing in your things that surely says it: ask me “{thing.question}”."
+            return when_asked(why, thing.tool)
+        if thing.title:
+            return with_date(event_on(day, thing), thing, said, answer, tools) or when_asked(tool=thing.tool)
         if day + thing.anchor.length <= said.now:
             return when_asked("The time that you named has passed.")
         plan = self._planned(said.saying(thing.on(day)), tools)

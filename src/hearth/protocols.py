@@ -337,6 +337,9 @@ class HomeAnswer:
     """Places that were not counted, as their words read like an instruction."""
     waiting: tuple[str, ...] = ()
     """Of `unknown`: the names of files and folders that are not read before they are imported."""
+    at: dt.datetime | None = None
+    """The first day of a month, with its time if one is said, that the answer names; else the only one that the words
+    name on which it rests."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -332,6 +332,10 @@ class Whence:
     """With the owner's time zone."""
 
 
+BETWEEN_TEXTS = "\n\n"
+"""Stands between the texts of an argument that is one text and is given as several."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One node of a plan. Its name (`node-k`) is its position in `Plan.steps`."""

@@ -12,6 +12,7 @@ from hearth.guard.injection import INJECTION, Quoting, addition, clean
 from hearth.guard.labels import Value, field_of, literal_label
 from hearth.protocols import LanguageModel
 from hearth.types import (
+    BETWEEN_TEXTS,
     TYPE_NAMES,
     Answer,
     AnswerStatus,
@@ -522,7 +523,8 @@ def reword(answer: Answer, request: str, model: LanguageModel, results: Sequence
 # Pure functions. `<node-2.email>` walks the fields of a result. Where one value is wanted and the result is a list, a
 # list of one gives its item, an empty list is NotFound, and several are Ambiguous, named so that the owner can
 # choose. A parameter that takes a list of records gets all of them, even none. A text parameter that is given a
-# record or a list gets it in words. A doubtful answer is no text where its place does not name what was asked for.
+# record or a list gets it in words; one that is given several texts gets a paragraph of each. A
+# doubtful answer is no text where its place does not name what was asked for.
 
 MAX_NAMED = 5
 """Number of matches named when there are several."""
@@ -566,6 +568,8 @@ def _bound(
             whence.extend(_whence(result, value.path))
             return _Reference(plan, step, parameter, value, tools).resolve(result.value, kind)
         inner = kind[5:-1] if kind.startswith("list[") else "any"
+        if kind == "text" and isinstance(value, list) and not parameter.enum:
+            return BETWEEN_TEXTS.join(render(walk(item, kind)) for item in value)
         if isinstance(value, list):
             return [walk(item, inner) for item in value]
         if isinstance(value, dict):

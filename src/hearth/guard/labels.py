@@ -21,6 +21,7 @@ from hearth.storage.trace import moment_text
 from hearth.tools.pim.contacts import Card, labels_of, read_cards
 from hearth.types import (
     ANYONE,
+    BETWEEN_TEXTS,
     OWNER,
     PUBLIC,
     TRUSTED_SOURCES,
@@ -248,6 +249,14 @@ def item_type(kind: str) -> str:
 
 
 # ── Plans ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def is_made_of(texts: Sequence[Argument], value: str) -> bool:
+    """Return whether one text is made of these: the words of the plan stand there as they are, and something for each
+    reference, of which there is at least one."""
+    said = [re.escape(one) if isinstance(one, str) else "(?s:.*)" for one in texts if isinstance(one, str | Ref)]
+    is_brought = any(isinstance(one, Ref) for one in texts) and len(said) == len(texts)
+    return is_brought and re.fullmatch(BETWEEN_TEXTS.join(said), value) is not None
 
 
 def refs_in(value: Argument) -> tuple[Ref, ...]:

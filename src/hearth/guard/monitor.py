@@ -45,6 +45,7 @@ from hearth.guard.labels import (
     Value,
     acted_on,
     effect_on,
+    is_made_of,
     join_all,
     refs_in,
     told,
@@ -1015,6 +1016,8 @@ def _matches(argument: Argument, value: Plain) -> bool:
     if isinstance(argument, Ref):
         return True
     if isinstance(argument, list):
+        if isinstance(value, str):
+            return is_made_of(argument, value)
         return isinstance(value, list) and len(argument) == len(value) and all(map(_matches, argument, value))
     if isinstance(argument, dict):
         return (

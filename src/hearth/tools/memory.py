@@ -137,6 +137,8 @@ class FoundAnswer:
     """What is said behind the answer: source and quote in parentheses, or below a list the source alone."""
     is_named: bool
     """True if the place where it stands names what was asked about."""
+    at: dt.datetime | None
+    """The date that it names, with its time if one is said; midnight else."""
 
 
 @tool(
@@ -178,7 +180,7 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
     is_quoted = bool(quote) and not found.value.endswith(quote)
     behind = f"\nFrom {source}" if is_list else f" ({source}: “{quote}”)" if is_quoted else f" ({source})"
     behind = "" if found.value.startswith(NOTHING_THERE) else behind  # no one place says so
-    about = (source, quote, doubt, elsewhere, rows, behind, found.is_named)
+    about = (source, quote, doubt, elsewhere, rows, behind, found.is_named, found.at)
     return FoundAnswer(MemoryId(id), found.value, found.kind, *about)
 
 

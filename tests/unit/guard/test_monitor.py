@@ -19,7 +19,7 @@ from hearth.guard.policy.rules import Policy, Rule
 from hearth.guard.policy.warrant import KnownTools, Warrant
 from hearth.protocols import CallContext, Reply
 from hearth.testing import FixedApprover, make_call
-from hearth.types import OWNER, Label, Plain, Plan, Ref, Request, Ruling, Step
+from hearth.types import OWNER, Argument, Label, Plain, Plan, Ref, Request, Ruling, Step
 from tests.work import calls_of
 
 CALLS: list[tuple[str, object]] = []
@@ -252,6 +252,33 @@ def test_a_call_that_differs_from_the_allowed_plan_is_refused(
     assert said in str(raised.value)
     assert CALLS == []
     assert guard.call(plan, 0, {"to": owner(["a@example.org"]), "text": owner("hi")}, make_call()).data == 1
+
+
+@pytest.mark.parametrize(
+    ("texts", "called", "is_allowed"),
+    [
+        ([Ref(0), "hi"], "7741\n\nhi", True),
+        ([Ref(0), "hi"], "7741\nor\n\n8852\n\nhi", True),
+        ([Ref(0), "hi"], "7741\n\nho", False),
+        ([Ref(0), "hi"], "7741\n\nhi there", False),
+        ([Ref(0), "h."], "7741\n\nhi", False),
+        ([Ref(0), "hi"], "hi", False),
+        (["hi", "ho"], "hi\n\nho", False),
+    ],
+)
+def test_one_text_of_several_keeps_the_words_of_the_plan(
+    texts: list[Argument], called: str, *, is_allowed: bool
+) -> None:
+    guard = monitor()
+    plan = Plan((Step("keep", {"at": "2026-11-20T10:00:00"}), Step("post", {"to": ["a@example.org"], "text": texts})))
+    guard.rule(plan)
+    guard.call(plan, 0, {"at": owner("2026-11-20T10:00:00")}, make_call())
+    arguments = {"to": owner(["a@example.org"]), "text": owner(called)}
+    if is_allowed:
+        assert guard.call(plan, 1, arguments, make_call()).data is not None
+    else:
+        with pytest.raises(DeniedError, match="but is called with"):
+            guard.call(plan, 1, arguments, make_call())
 
 
 def test_a_plan_not_allowed_or_an_equal_copy_of_an_allowed_one_is_refused() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from hearth import patterns as re
 from hearth.formats.plans import literals
-from hearth.guard.labels import Value, acted_on
+from hearth.guard.labels import Value, acted_on, is_made_of
 from hearth.guard.policy.request_words import (
     ADDRESS_TYPES,
     AMOUNT_WORDS,
@@ -774,6 +774,8 @@ def _matches(argument: Argument, value: Plain) -> bool:
     if isinstance(argument, list):
         if len(argument) == 1 and isinstance(argument[0], Ref):
             return True  # a reference to several values
+        if isinstance(value, str):
+            return is_made_of(argument, value)
         return isinstance(value, list) and len(argument) == len(value) and all(map(_matches, argument, value))
     if isinstance(argument, dict):
         is_record = isinstance(value, dict) and argument.keys() == value.keys()

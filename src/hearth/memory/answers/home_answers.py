@@ -38,6 +38,7 @@ from hearth.memory.inquiry.answer_reading import (
     ranked,
     read_passages,
     with_apostrophes,
+    with_day,
     with_named,
 )
 from hearth.memory.inquiry.answer_telling import (
@@ -695,7 +696,8 @@ class HomeAnswers:
             Kind `unknown` where nothing says it; `text` then says where it looked.
         """
         asked = question.rstrip(" ?!")  # what is read must not hang on a mark that many leave out
-        found = with_named(asked, self._answer(asked, call))
+        country = str(call.settings.get("owner", {}).get("country") or "")
+        found = with_day(with_named(asked, self._answer(asked, call)), call.now, country)
         return replace(found, waiting=self._waiting(call.workspace)) if found.kind == "unknown" else found
 
     def _waiting(self, workspace: Workspace) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from hearth.memory.search.collecting import with_heads
 from hearth.memory.search.passage_store import SENTENCE, Candidate, Passage, sentence_at, unwrapped
 from hearth.memory.search.search_words import (
     STOP_WORDS,
+    days_named,
     fitted,
     in_single_words,
     key_of,
@@ -274,6 +276,14 @@ _HAPPENS = keys_of(
 def with_named(question: str, answer: HomeAnswer) -> HomeAnswer:
     """Return an answer that says whether its first place names what was asked about."""
     return replace(answer, is_named=any(is_named(question, f"{w.where} {w.quote}") for w in answer.witnesses[:1]))
+
+
+def with_day(answer: HomeAnswer, now: dt.datetime, country: str) -> HomeAnswer:
+    """Return an answer with the date that it names, else with the only one in the words that it rests on."""
+    days = days_named(answer.value, now, country)
+    if not days and answer.witnesses and len(of_quote := days_named(answer.witnesses[0].quote, now, country)) == 1:
+        days = of_quote
+    return replace(answer, at=days[0]) if days else answer
 
 
 def is_named(question: str, place: str) -> bool:

@@ -119,6 +119,18 @@ def times_named(text: str, now: dt.datetime, country: str = "") -> tuple[Period,
     return tuple(periods)
 
 
+_MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_OF_A_MONTH = re.compile(rf"\d[-/.]\d|\d(?:st|nd|rd|th)?\s*(?:of )?{_MONTH}\b|\b{_MONTH}\.? \d", re.IGNORECASE)
+
+
+def days_named(text: str, now: dt.datetime, country: str = "") -> list[dt.datetime]:
+    """Return the beginnings of the days with a month, or of the times in them, that a text names: "Thursdays" of an old
+    mail, or a clock time alone, is no date."""
+    if _OF_A_MONTH.search(text) is None:
+        return []
+    return [one.start for one in times_named(text, now, country) if one.end - one.start <= dt.timedelta(days=1)]
+
+
 def _moment(value: object, now: dt.datetime) -> dt.datetime | None:
     if not isinstance(value, str):
         return None

@@ -1,4 +1,4 @@
-"""Answers from the owner's things as steps of a plan, and their dates in reminders."""
+"""Answers from the owner's things as steps of a plan, and their dates in reminders and events."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hearth import patterns as re
 from hearth.errors import PlanError
 from hearth.formats.plans import check_plan, renumbered
 from hearth.language.discourse.relative_anchors import NamedAnchor, named_anchor, names_a_day
-from hearth.language.reading import VALUES, Utterance
-from hearth.memory.search.search_words import keys_of, times_named
+from hearth.language.reading import VALUES, Utterance, asks_for_value, question_of
+from hearth.memory.search.search_words import keys_of
 from hearth.tools.pim.contacts import Birth
-from hearth.types import OWNERS_WORD, Argument, Context, Plain, Plan, Ref, Refusal, Request, Step, StepResult, ToolSpec
+from hearth.types import OWNERS_WORD, Argument, Context, Plan, Ref, Refusal, Request, Step, StepResult, ToolSpec
 
 # ── Answer steps ──────────────────────────────────────────────────────────────────────────────────────────
 # Puts a question to the owner's things as a step of a plan: "email Sam the wifi password" sends the password.
@@ -26,9 +26,10 @@ from hearth.types import OWNERS_WORD, Argument, Context, Plain, Plan, Ref, Refus
 #
 # Covered: a value by what it is called ("the address of Pasture", "Ana's shoe size"), a clause ("email Sam when the
 # school play is", "what we decided in the meeting") and a value on somebody's card, in mails. Who is asked for a
-# value ("email Tom to send me the code") is never sent it: a value is told only right behind whom it is given to. Not
-# covered: values in the middle of a sentence ("tell Sam that the code is …"); what a mail is about ("email Tom about
-# the alarm code"); a mail that is only a part of what a request asks for.
+# value ("email Tom to send me the code") is never sent it: a value is told only right behind whom it is given to, and
+# what else is said to them stands below it ("… and say I'll be late"). Not covered: values within a sentence of its own
+# ("tell Sam that the code is …"); what a mail is about ("email Tom about the alarm code"); two values in one mail; a
+# mail that is only a part of what a request asks for.
 
 FIND = "find_answer"
 _CONTACT, _MAIL, _FILES = "find_contact", "draft_mail", "find_files"
@@ -62,9 +63,13 @@ _SAID_OTHERWISE = re.compile(
 )
 """Names no value of its own: "the owner", "my number"."""
 _DETERMINER = re.compile(r"\b(?:the|my|our|[\w-]+['’]s) ", re.IGNORECASE)
-_GIVES = re.compile(
-    r"\s*(?:(?:please|kindly|hey|ok|okay|now|just|(?P<asks>(?:can|could|would|will) you)|i (?:want|need|would like) to"
+POLITELY = (
+    r"(?:(?:please|kindly|hey|ok|okay|now|just|(?P<asks>(?:can|could|would|will) you)|i (?:want|need|would like) to"
     r"|i['’]d like to),? )*"
+)
+"""What may stand before an order."""
+_GIVES = re.compile(
+    rf"\s*{POLITELY}"
     r"(?P<gives>(?:send|write|draft) an? (?:e-?mail|mail|message|note|reply) to|forward [^,.;:?!]+? to"
     r"|(?:pass|hand)(?: on)?|share|forward"
     r"|(?:e-?mail|mail|write|send|tell|text|message|give|let|reply|answer|draft)(?: to)?) "
@@ -74,9 +79,10 @@ _GIVES = re.compile(
 )
 """Begins a request up to what is given: "let Priya know", "reply to Sam with"."""
 _FOLLOWS = re.compile(
-    r"[\s.!?]*|,? (?:please|thanks|by (?:e-?mail|mail)|as an? \w+)[\s.!?]*"
+    r",? and (?:also )?(?:say|mention|tell (?:him|her|them)|let (?:him|her|them) know) (?:that )?(?P<beside>\S.*)"
+    r"|[\s.!?]*|,? (?:please|thanks|by (?:e-?mail|mail)|as an? \w+)[\s.!?]*"
     r"|,? (?:(?:on|along|over) )?(?:to|with) (?P<whom>[\w.+@'’, -]+?)[\s.!?]*"
-    r"|,? and (?:add|attach|call|copy|create|note|put|remind|schedule|send|set) .*",
+    r"|,? and (?:add|ask|attach|call|copy|create|note|put|remind|schedule|send|set) .*",
     re.IGNORECASE,
 )
 """What may stand behind a value that is given."""
@@ -96,18 +102,18 @@ _REST = re.compile(r" (?:to|and|by|please)\b", re.IGNORECASE)
 """Begins what follows a value in a request."""
 _WRITE = r"\s*(?:please )?(?:e-?mail|mail|write(?: to)?|send|text|message|tell) (?P<whom>(?:[\w'’-]+ ){1,3}?)"
 _CLAUSES = (
-    re.compile(
-        rf"{_WRITE}(?P<asks>when|where|what|who|how much|how long|how many) (?P<thing>(?!\d).+?)"
-        r" (?P<verb>is|are|was|were|costs?|starts?|begins?|ends?)(?P<rest> [^?.!]{1,40})?[\s?.!]*",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        rf"{_WRITE}(?P<clause>(?:when|where|what|who|how much|how long|how many) (?:we|i) (?P<thing>"
-        r"(?:[a-z]+ed|agreed|said|chose|bought|paid|spent|wrote|told|saw|met|had) [^?.!,]{3,60}))[\s?.!]*",
-        re.IGNORECASE,
-    ),
+    r"(?P<asks>when|where|what|who|how much|how long|how many) (?P<thing>(?!\d).+?)"
+    r" (?P<verb>is|are|was|were|costs?|starts?|begins?|ends?)(?P<rest> [^?.!]{1,40})?[\s?.!]*",
+    r"(?P<clause>(?:when|where|what|who|how much|how long|how many) (?:we|i) (?P<thing>"
+    r"(?:[a-z]+ed|agreed|said|chose|bought|paid|spent|wrote|told|saw|met|had) [^?.!,]{3,60}))[\s?.!]*",
+    # No "when": "email Sam when the parcel arrives" is to be done then.
+    r"(?P<asks>what|where|how much) (?P<thing>(?:the|my|our|[\w-]+['’]s) (?:[\w'’-]+ ){0,2}?[\w'’-]+)"
+    rf" (?P<verb>(?!(?:{_VERB})\b)[a-z]{{2,}}s)[\s?.!]*",
 )
-"""What a mail is to tell, as a clause: "when the school play is", "what we decided in the meeting"."""
+"""What is to be told, as a clause: "when the school play is", "what we decided in the meeting", "what Ana's vet takes".
+"""
+_WRITTEN = tuple(re.compile(_WRITE + clause, re.IGNORECASE) for clause in _CLAUSES)
+_SAID = tuple(re.compile(clause, re.IGNORECASE) for clause in _CLAUSES)
 _FIELDS = {"address": "address", "phone": "phone number", "email": "e-mail address", "birthday": "birthday"}
 """How the fields of a contact are asked for."""
 _FIELD_SAID = {
@@ -138,6 +144,8 @@ def with_answer(
         return clause
     if isinstance(found, Refusal):
         return _of_known(request.text, found, people, tools) or _of_value(request.text, found, people, tools)
+    if (plan := _with_words_beside(found, request.text, people, tools)) is not None:
+        return plan
     for steps in _ways(found, request.text, people):
         if (plan := _checked(found, steps, tools)) is not None:
             return plan
@@ -153,6 +161,24 @@ def _ways(plan: Plan, request: str, people: Mapping[str, str]) -> Iterator[list[
         yield _for_nobody(plan, request, people)
 
 
+def _with_words_beside(
+    plan: Plan, request: str, people: Mapping[str, str], tools: Mapping[str, ToolSpec]
+) -> Plan | None:
+    """Plan to write a value above the words that are said beside it: "email Sam the gate code and say I'll be late"."""
+    steps = list(plan.steps)
+    drafts = [k for k, step in enumerate(steps) if step.tool in _TOLD]
+    for first, end in _values_in(request, _names_in(plan, people)) if len(drafts) == 1 else ():
+        around = _around(request, first, end)
+        said = steps[drafts[0]].arguments.get("text")
+        if around is not None and around[1]["beside"] and isinstance(said, str) and said in request:
+            thing = request[first:end].strip()
+            told = [Ref(len(steps), ("value",)), around[1]["beside"].rstrip()]
+            steps[drafts[0]] = _telling(steps[drafts[0]], told, thing)
+            steps.append(asked_step(f"what is {_as_asked(thing, people)}", request))
+            return _checked(replace(plan, unserved=(), offer=None), steps, tools)  # all that is said is in the mail
+    return None
+
+
 def _by_value(plan: Plan, request: str, people: Mapping[str, str]) -> list[Step]:
     """Replace a text that is only the name of a value by the answer to "what is" it."""
     steps = list(plan.steps)
@@ -165,7 +191,7 @@ def _by_value(plan: Plan, request: str, people: Mapping[str, str]) -> list[Step]
             continue
         if thing and not ("attachments" in step.arguments and _AS_FILES & set(thing.casefold().split())):
             steps[k] = _without_files(_telling(step, Ref(len(steps), ("value",)), thing), thing, plan)
-            steps.append(_asked(f"what is {_as_asked(thing, people)}", step.text))
+            steps.append(asked_step(f"what is {_as_asked(thing, people)}", step.text))
     return _without_unused(steps, plan)
 
 
@@ -225,7 +251,7 @@ def _is_given(request: str, plan: Plan, people: Mapping[str, str]) -> bool:
     return next(_values_in(request, _names_in(plan, people)), None) is not None
 
 
-def _as_asked(thing: str, people: Mapping[str, str]) -> str:
+def _as_asked(thing: str, people: Collection[str]) -> str:
     """Return how a value is asked for: "Pasture's address" of what is no person as "the address of Pasture"."""
     owner, is_owned, value = thing.replace("’", "'").partition("'s ")
     fields = "|".join(_FIELD_SAID.values())
@@ -277,7 +303,7 @@ def _for_nobody(plan: Plan, request: str, people: Mapping[str, str]) -> list[Ste
             continue
         if told.path and told.path[0] in _FIELDS:
             thing = f"the {_FIELDS[told.path[0]]} of {name}"
-            steps[k] = _asked(f"what is {thing}", step.text)
+            steps[k] = asked_step(f"what is {thing}", step.text)
             steps[users[0]] = _telling(user, Ref(k, ("value",)), thing)
     return steps
 
@@ -390,7 +416,7 @@ def _of_the_other(plan: Plan, request: str, people: Mapping[str, str]) -> list[S
                 continue
             thing = f"the {_FIELDS[field]} of {name}"
             turned = step.given({**step.arguments, "to": [Ref(told.step, ("email",))]})
-            steps[whose] = _asked(f"what is {thing}", step.text)
+            steps[whose] = asked_step(f"what is {thing}", step.text)
             steps[k] = _telling(turned, Ref(whose, ("value",)), thing)
     return steps
 
@@ -413,17 +439,15 @@ def _of_clause(
     request: Request, found: Plan | Refusal, people: Mapping[str, str], tools: Mapping[str, ToolSpec]
 ) -> Plan | None:
     """Plan "email Sam when the school play is": the contact, the answer to "when is the school play", the draft."""
-    said = next((match for form in _CLAUSES if (match := form.fullmatch(request.text)) is not None), None)
+    said = _clause_in(request.text, _WRITTEN)
     if said is not None and request.text.rstrip(" .!").endswith("?"):
         return None
-    if said is not None and _SENTENCE.search(f"{said['thing']}{said.groupdict().get('rest') or ''}"):
-        return None  # "when we are back I will call" says something
     whom = _whom(said["whom"].strip(), found, people) if said is not None else ""
     if said is None or not whom or _has_value(found):
         return None
     contact = Step(_CONTACT, {"name": whom}, text=request.text)
     draft = Step(_MAIL, {"to": [Ref(0, ("email",))]}, text=request.text)
-    steps = [contact, _asked(_question(said), request.text), _telling(draft, Ref(1, ("value",)), said["thing"])]
+    steps = [contact, asked_step(_question(said), request.text), _telling(draft, Ref(1, ("value",)), said["thing"])]
     return _checked(Plan((), confidence=0.5, planner="memory"), steps, tools)
 
 
@@ -447,7 +471,7 @@ def _of_value(request: str, found: Refusal, people: Mapping[str, str], tools: Ma
             thing = request[first:end].strip()
             contact = Step(_CONTACT, {"name": whom[0]}, text=request)
             draft = Step(_MAIL, {"to": [Ref(0, ("email",))]}, text=request)
-            asked = _asked(f"what is {_as_asked(thing, people)}", request)
+            asked = asked_step(f"what is {_as_asked(thing, people)}", request)
             steps = [contact, asked, _telling(draft, Ref(1, ("value",)), thing)]
             return _checked(Plan((), confidence=0.5, planner="memory"), steps, tools)
     return None
@@ -466,6 +490,34 @@ def _whom(name: str, found: Plan | Refusal, people: Mapping[str, str]) -> str:
     return people.get(name.casefold()) or next((str(one) for one in sought if one == name), "")
 
 
+def _clause_in(text: str, forms: Iterable[re.Pattern[str]]) -> re.Match[str] | None:
+    """Return the clause that asks for something; None where "when we are back I will call" says something."""
+    said = next((match for form in forms if (match := form.fullmatch(text)) is not None), None)
+    if said is None or _SENTENCE.search(f"{said['thing']}{said.groupdict().get('rest') or ''}"):
+        return None
+    return said
+
+
+def question_asked(words: str, people: Collection[str]) -> str:
+    """Return the question for what words only name: "the wifi password", "what the plumber charges", "when the lease
+    ends". Empty where they say something themselves: what holds a digit tells the value."""
+    if re.search(r"[\d:;\"“”]", words) is not None:
+        return ""
+    day = _ITS_DAY.sub("", words, count=1) if _ITS_DAY.match(words) else ""
+    if _KNOWN.match(day) and (_IS_DUE.fullmatch(day) or _DOES_END.fullmatch(day)):
+        return _date_question(day)
+    if (said := _clause_in(words, _SAID)) is not None:
+        return _question(said)
+    is_value = _VALUE.fullmatch(words) is not None and _SAID_OTHERWISE.fullmatch(words) is None
+    return f"what is {_as_asked(words, people)}" if is_value and not _AS_FILES & set(words.casefold().split()) else ""
+
+
+def titled(thing: str) -> str:
+    """Return what a thing is called as a heading: "Wifi password" of "the wifi password"."""
+    bare = re.sub(r"\A(?:the|my|our) ", "", thing, flags=re.IGNORECASE)
+    return bare[:1].upper() + bare[1:]
+
+
 def _question(said: re.Match[str]) -> str:
     """Return the question that a clause answers; a clause about a deed is asked as it is."""
     parts = said.groupdict()
@@ -473,18 +525,18 @@ def _question(said: re.Match[str]) -> str:
         return said["clause"]
     is_deed = said["verb"].casefold() not in ("is", "are", "was", "were")
     verb = f"does {said['thing']} {said['verb'].removesuffix('s')}" if is_deed else f"{said['verb']} {said['thing']}"
-    return f"{said['asks']} {verb}{said['rest'] or ''}"
+    return f"{said['asks']} {verb}{parts.get('rest') or ''}"
 
 
-def _telling(step: Step, told: Ref, thing: str) -> Step:
+def _telling(step: Step, told: Argument, thing: str) -> Step:
     """Return a step whose text is an answer; a mail's subject says what it is of, so that the value is not in it."""
     arguments = {**step.arguments, "text": told}
-    subject = re.sub(r"\A(?:the|my|our) ", "", thing, flags=re.IGNORECASE)
-    named = {"subject": subject[:1].upper() + subject[1:]} if step.tool == _MAIL else {}
+    named = {"subject": titled(thing)} if step.tool == _MAIL else {}
     return replace(step, arguments={**named, **arguments})
 
 
-def _asked(question: str, text: str) -> Step:
+def asked_step(question: str, text: str) -> Step:
+    """Return the step that puts a question to the owner's things."""
     return Step(FIND, {"question": question}, text=text)
 
 
@@ -497,20 +549,25 @@ def _checked(plan: Plan, steps: list[Step], tools: Mapping[str, ToolSpec]) -> Pl
         return None
 
 
-# ── Dated reminders ───────────────────────────────────────────────────────────────────────────────────────
-# Reads a reminder that counts from a date which stands somewhere in the owner's things: "a day before the MOT is
-# due".
+# ── Dated reminders and events ────────────────────────────────────────────────────────────────────────────
+# Reads a reminder that counts from a date which stands somewhere in the owner's things ("a day before the MOT is
+# due"), and an event whose date does ("put the MOT due date in my calendar").
 #
 # No event is called so: the date is asked of everything the owner has, and the reminder is planned again with it. A
 # date that the request does not say is marked with the source it comes from, so that a stranger's mail sets no
-# reminder unless the owner agrees, and the plan tells where it stands.
+# reminder and no event unless the owner agrees, and the plan tells where it stands.
 #
 # Covered: a length before or after a thing, "on the day it is due", birthdays, which come each year and are taken
-# from the card of whom they are. Where the answer does not bear what the thing is called, other places say something
-# else, or the time has passed, the time is asked for: a wrong one is worse than none. Not covered: a date that was
-# moved by a later mail, a date without a month, a length in months, pronouns.
+# from the card of whom they are; events of a thing that the request names as known ("the", "my", "Ana's"), which last
+# the whole day where no time is said. Where the answer does not bear what the thing is called, other places say
+# something else, the calendar has it, or the time has passed, the time is asked for: a wrong one is worse than none.
+# Not covered: a date that was moved by a later mail, a date without a month, a length in months, pronouns, the end of
+# an event, its place.
 
-_REMINDER = "add_reminder"
+_REMINDER, _EVENT = "add_reminder", "add_event"
+_AT = {_REMINDER: "at", _EVENT: "start"}
+"""What the date is called in the tools that take it."""
+_ADDED = {_REMINDER: "a reminder", _EVENT: "an event"}
 _MORNING = 9
 """The hour of a reminder that counts from a day without a time."""
 _DUE = r"due|over|up|back|payable|open|closed|held|on|\w+ed"
@@ -538,13 +595,19 @@ _FIRST_PRONOUN = re.compile(
 """Begins what only the talk before says the meaning of."""
 _PLACE = re.compile(r" to (?:[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)*)(?=\s+to\b|\s*[.!]*\s*\Z)")
 """Where a thing goes: "the flight to Lisbon to check in"."""
-_MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
-_OF_A_MONTH = re.compile(
-    rf"\d[-/.]\d|\d(?:st|nd|rd|th)?\s*(?:of )?{_MONTH}\b|\b{_MONTH}\.? \d",
+_INTO_CALENDAR = re.compile(
+    rf"\s*{POLITELY}(?:put|add|enter|get|pop|stick|mark|note|save|write) (?:down )?(?P<thing>\S.*?)"
+    r" (?:down )?(?:in(?:to)?|on(?:to)?|to) (?:my|the|our) (?:calendar|diary|planner),?(?: please| thanks)?[\s.!]*",
     re.IGNORECASE,
 )
+"""The whole of an order to put a thing in the calendar."""
+_ITS_DAY = re.compile(r"(?:the (?:day|date|time)(?: (?:that|when|of|on which))?|when) ", re.IGNORECASE)
+"""Says of a thing that its day is meant: "the day the lease ends", "when the lease ends"."""
+_DATE = re.compile(r"\b(?:date|day|deadline)\b", re.IGNORECASE)
+_KNOWN = re.compile(r"(?:the|my|our|[\w-]+['’]s|[A-Z][a-z]+ [A-Z][a-z]+['’]s) ", re.IGNORECASE)
+"""Begins what is known by its name. Of any other thing ("dentist", "lunch with Tom") the owner has yet to say when."""
 _ORDER = keys_of("please can could would remind set add make create put need want reminder")
-_WHEN = "When? I need to know that to add a reminder."
+_WHEN = {tool: f"When? I need to know that to add {what}." for tool, what in _ADDED.items()}
 
 
 _AT_HOME = frozenset({"file", "memory", "calendar"})
@@ -559,6 +622,13 @@ class DatedThing:
     question: str
     whose: str = ""
     """Of a birthday: whom it is of, "my" of the owner's own."""
+    title: str = ""
+    """Of what is put in the calendar: what the event is called."""
+
+    @property
+    def tool(self) -> str:
+        """The tool that takes the date."""
+        return _EVENT if self.title else _REMINDER
 
     def on(self, day: dt.datetime) -> str:
         """Return the request with the time itself."""
@@ -568,10 +638,13 @@ class DatedThing:
 def dated_thing(
     request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]
 ) -> DatedThing | Refusal | None:
-    """Return what a reminder without a time counts from; None where it has one, or counts from nothing.
+    """Return what a reminder without a time counts from, or what an event without one is; None where it has one, counts
+    from nothing, or names no known thing.
 
     A birthday is no event: one that was taken for somebody's next event is asked for.
     """
+    if FIND in tools and isinstance(found, Refusal) and found.missing == (f"{_EVENT}.start",):
+        return _dated_event(request)
     is_open = isinstance(found, Refusal) and found.missing == (f"{_REMINDER}.at",)
     at = _misread_birthday(request, found, tools) if isinstance(found, Plan) else None
     if FIND not in tools or not (is_open or at is not None):
@@ -583,18 +656,34 @@ def dated_thing(
         anchor = replace(anchor, words=anchor.words + place.group(), after=anchor.after[place.end() :])
     anchor = _with_deeds_behind(anchor)
     words = _as_owned(anchor.words, request.text)
+    return DatedThing(anchor, _date_question(words), _whose_birthday(words))
+
+
+def _dated_event(request: Utterance) -> DatedThing | None:
+    """Return the thing that is put in the calendar, where it is known by its name."""
+    put = _INTO_CALENDAR.fullmatch(request.text)
+    words = _ITS_DAY.sub("", put["thing"], count=1) if put is not None and _ITS_DAY.match(put["thing"]) else ""
+    words = words or (put["thing"] if put is not None else "")
+    if _KNOWN.match(words) is None or _AND.search(words) is not None:
+        return None
+    is_date = asks_for_value(words) and _DATE.search(words) is not None
+    question = question_of(words) if is_date else _date_question(words)
+    return DatedThing(NamedAnchor(words), question, _whose_birthday(words), titled(words))
+
+
+def _whose_birthday(words: str) -> str:
     birthday = _BIRTHDAY.fullmatch(words)
-    whose = "" if birthday is None else birthday["whose"] or "my"
-    return DatedThing(anchor, _date_question(words), whose)
+    return "" if birthday is None else birthday["whose"] or "my"
 
 
-def when_asked(why: str = "") -> Refusal:
-    """Return the question for the time of a reminder.
+def when_asked(why: str = "", tool: str = _REMINDER) -> Refusal:
+    """Return the question for the time of a reminder or an event.
 
     Args:
         why: Why none was taken, as a sentence.
+        tool: What takes the time.
     """
-    return Refusal("needs", f"When? {why}" if why else _WHEN, (f"{_REMINDER}.at",))
+    return Refusal("needs", f"When? {why}" if why else _WHEN[tool], (f"{tool}.{_AT[tool]}",))
 
 
 def _misread_birthday(request: Utterance, plan: Plan, tools: Mapping[str, ToolSpec]) -> object | None:
@@ -643,7 +732,7 @@ def _as_owned(words: str, text: str) -> str:
 
 def _date_question(words: str) -> str:
     """Return the question for the date of a thing, or of what happens to it."""
-    thing = words if re.match(r"(?:the|my|our|[\w-]+['’]s|[A-Z][a-z]+ [A-Z][a-z]+['’]s) ", words) else f"the {words}"
+    thing = words if _KNOWN.match(words) else f"the {words}"
     if (due := _IS_DUE.fullmatch(thing)) is not None:
         return f"when {due['verb']} {due['thing']} {due['state']}"
     if (ends := _DOES_END.fullmatch(thing)) is not None:
@@ -653,11 +742,9 @@ def _date_question(words: str) -> str:
     return f"when is {thing}"
 
 
-def day_in(
-    found: StepResult, thing: DatedThing, birth: Birth | None, now: dt.datetime, country: str
-) -> dt.datetime | None:
-    """Return the date that an answer names, else the one that the words it rests on name. None without one, of a date
-    that has passed, and of an answer that may be about something else.
+def day_in(found: StepResult, thing: DatedThing, birth: Birth | None, now: dt.datetime) -> dt.datetime | None:
+    """Return the date of an answer. None without one, of a date that has passed, and of an answer that may be about
+    something else.
 
     Args:
         birth: When the person was born whose birthday it is, as their card says.
@@ -668,33 +755,33 @@ def day_in(
     is_asked = bool(found.label.strangers - _AT_HOME)  # others' words need the owner's yes, so they may be doubtful
     if answer.get("doubt") and not (is_asked and answer.get("kind") == "date"):
         return None
+    if not isinstance(at := answer.get("at"), str):
+        return None
+    day = dt.datetime.fromisoformat(at)
     if thing.whose:
-        return _birthday(answer, birth, now, country)
+        return _birthday(day, birth, now, 0 if thing.title else _MORNING)
     quote = str(answer.get("quote") or "")
     source = str(answer.get("source") or "")
     if quote.startswith("birthday") or source.startswith("reminder") or not answer.get("is_named"):
         return None
-    dates = _dates(str(answer.get("value") or ""), now, country)
-    if not dates and len(dates := _dates(quote, now, country)) > 1:
+    if thing.title and source.startswith("calendar"):  # it stands there
         return None
-    day = next((day if day.time() != dt.time() else day.replace(hour=_MORNING) for day in dates), None)
-    return day if day is not None and day > now else None
+    day = day if thing.title or day.time() != dt.time() else day.replace(hour=_MORNING)
+    return day if day > now else None
 
 
-def _dates(said: str, now: dt.datetime, country: str) -> list[dt.datetime]:
-    """Return the days with a month that words name: "Thursdays" of an old mail, or a clock time, is no date."""
-    if _OF_A_MONTH.search(said) is None:
-        return []
-    return [one.start for one in times_named(said, now, country) if one.end - one.start <= dt.timedelta(days=1)]
-
-
-def _birthday(answer: Mapping[str, Plain], birth: Birth | None, now: dt.datetime, country: str) -> dt.datetime | None:
-    """Return the next birthday of a person; None where the answer tells another day than their card."""
-    told = [(day.month, day.day) for day in _dates(str(answer.get("value") or ""), now, country)]
-    if birth is None or (birth.month, birth.day) not in told:
+def _birthday(day: dt.datetime, birth: Birth | None, now: dt.datetime, hour: int) -> dt.datetime | None:
+    """Return the next birthday of a person, at an hour; None where the answer tells another day than their card."""
+    if birth is None or (birth.month, birth.day) != (day.month, day.day):
         return None
-    at = [dt.datetime.combine(birth.in_year(year), dt.time(_MORNING), now.tzinfo) for year in (now.year, now.year + 1)]
+    at = [dt.datetime.combine(birth.in_year(year), dt.time(hour), now.tzinfo) for year in (now.year, now.year + 1)]
     return next(day for day in (*at, at[-1]) if day > now)
+
+
+def event_on(day: dt.datetime, thing: DatedThing) -> Plan:
+    """Return the plan that puts a thing in the calendar."""
+    step = Step(_EVENT, {"title": thing.title, "start": day.isoformat()})
+    return Plan((step,), confidence=0.5, planner="memory")
 
 
 def loses_words(plan: Plan, thing: DatedThing, request: Utterance) -> bool:
@@ -709,20 +796,21 @@ def loses_words(plan: Plan, thing: DatedThing, request: Utterance) -> bool:
 def with_date(
     plan: Plan, thing: DatedThing, request: Utterance, found: StepResult, tools: Mapping[str, ToolSpec]
 ) -> Plan | None:
-    """Return the plan of a reminder with the question for its date, so that the answer tells where that stands.
+    """Return the plan of a reminder or an event with the question for its date, so that the answer tells where that
+    stands.
 
     Args:
         found: The answer that holds the date; what a mail says is asked about.
     """
-    if [step.tool for step in plan.steps] != [_REMINDER]:
+    if [step.tool for step in plan.steps] != [thing.tool]:
         return None
-    strange = sorted(found.label.strangers - _AT_HOME)
-    unsaid = {"at": "message" if "message" in strange else strange[0]} if strange else {}
-    named = [one for one in found.whence if strange and one.kind and one.source == unsaid["at"]]
-    said_in = {"at": named[0]} if len(named) == 1 == len(found.whence) else {}
-    reminder = renumbered(plan.steps[0], {})
+    strange, at = sorted(found.label.strangers - _AT_HOME), _AT[thing.tool]
+    unsaid = {at: "message" if "message" in strange else strange[0]} if strange else {}
+    named = [one for one in found.whence if strange and one.kind and one.source == unsaid[at]]
+    said_in = {at: named[0]} if len(named) == 1 == len(found.whence) else {}
+    dated = renumbered(plan.steps[0], {})
     asked = Step(FIND, {"question": thing.question}, text=request.text)
-    steps = (asked, replace(reminder, after=(0,), text=request.text, unsaid=unsaid, said_in=said_in))
+    steps = (asked, replace(dated, after=(0,), text=request.text, unsaid=unsaid, said_in=said_in))
     try:
         return check_plan(replace(plan, steps=steps), tools)
     except PlanError:
