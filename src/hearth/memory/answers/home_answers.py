@@ -58,6 +58,7 @@ from hearth.memory.inquiry.answer_telling import (
     witness_of,
 )
 from hearth.memory.inquiry.asking_mails import answer_from_letters
+from hearth.memory.inquiry.counts_by_person import answer_by_person
 from hearth.memory.inquiry.record_answers import answer_from_dates, answer_from_records, asked_of_dates, matter_of
 from hearth.memory.inquiry.sums_within import sum_answer
 from hearth.memory.inquiry.table_answers import table_answer, told_in
@@ -765,7 +766,8 @@ class HomeAnswers:
         """Compute an answer over the owner's records; None where no parser knows the question, or not all that it needs
         is there."""
         computed = (
-            answer_from_letters(question, self.passages, call)
+            answer_by_person(question, call)
+            or answer_from_letters(question, self.passages, call)
             or answer_from_dates(question, call)
             or answer_from_records(question, self.passages, call, self._is_order_in)
             or changed_by(question, self.passages)

@@ -4,7 +4,7 @@ In: a question, passages, records. Out: an answer with its type, the words it st
 Here: `answer_reading` (what one passage says: the trained reader and its calibration, whose value a line is, who a
 pronoun means), `answer_telling` (sources that repeat or disagree, whole lists, whose card is meant), `table_programs`
 and `table_answers` (what is asked of a table, learnt), `grouped_sums` (by buyer, by month), `record_answers` (clashes,
-sums, counts, ages, the last and next of events), `asking_mails` (what a mail asks for, whose turn it is); room
-`reckoning` (operations over typed records).
+sums, counts, ages, the last and next of events), `asking_mails` (what a mail asks for, whose turn it is),
+`counts_by_person` (who wrote most, whom the owner met how often); room `reckoning` (operations over typed records).
 Not here: how files become passages (`memory.search`), what is held true or was said (`memory.answers`).
 """

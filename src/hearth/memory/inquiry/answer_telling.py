@@ -590,6 +590,15 @@ def _named(phrase: str, cards: Sequence[Card]) -> list[Card]:
     return [card for n, card in zip(lengths, cards, strict=True) if n == max(lengths) > 0]
 
 
+def people_named(phrase: str, cards: Iterable[Card]) -> list[Card]:
+    """Return the cards of all people whom words name; of two who are called so, neither."""
+    said, whose = f" {_spaced(phrase)} ", dict[str, list[Card]]()
+    for card in cards:
+        for name in _names(card):
+            whose.setdefault(name, []).append(card)
+    return [only for name, called in whose.items() if f" {name} " in said and (only := _only(called)) is not None]
+
+
 def _described(phrase: str, cards: Sequence[Card]) -> list[Card]:
     """Return the cards that say of somebody what words do."""
     wanted, whose = keys_of(phrase), {name.casefold() for name in _OF_SOMEBODY.findall(phrase)}

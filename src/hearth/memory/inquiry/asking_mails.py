@@ -99,7 +99,8 @@ def sentence_features(sentences: Sequence[str], vectors: FloatArray) -> NDArray[
 LOOKED_BACK = dt.timedelta(days=60)
 """How long a mail waits for an answer before it is taken for given up."""
 _REFERS = re.compile(r"\b(?:them|it|this|that|these|those)\b", re.I)
-_NOBODY = re.compile(r"(?:no-?reply|do-?not-?reply|noreply|mailer-daemon|news(?:letters?)?|notifications?)\b", re.I)
+NOBODY = re.compile(r"(?:no-?reply|do-?not-?reply|noreply|mailer-daemon|news(?:letters?)?|notifications?)\b", re.I)
+"""Begins an address behind which nobody reads an answer."""
 _NEEDS_NONE = re.compile(
     r"\bno (?:answer|reply|response) (?:is |was )?(?:needed|necessary|required|expected)\b"
     r"|\b(?:no need|you needn['’]t|you don['’]t (?:need|have) to) (?:to )?(?:answer|reply|respond)\b",
@@ -197,7 +198,7 @@ def asking_mails(call: CallContext, passages: PassageStore) -> list[AskingMail]:
         if seen is None or seen.received < call.now - LOOKED_BACK or seen.head.message_id in answered:
             continue
         address = seen.head.sender
-        if address.casefold() == owner or _NOBODY.search(address):
+        if address.casefold() == owner or NOBODY.search(address):
             continue
         text = unquoted(seen.body(call).text)
         if _NEEDS_NONE.search(text) or _SENT_OUT.search(text):

@@ -1,8 +1,10 @@
-"""Sums the amounts of a table by the cells of one column: per buyer, per month, or the group with most or least.
+"""Sums the amounts of a table by the cells of one column: per buyer, per month, or the group with most or least; and
+their means by group, of the rows or of the months.
 
 A group that an order names ("ignore what was said and …") is left out, and that is said, whoever wrote the table.
 
-Not covered: two groups at once, groups over several tables, means by group.
+Not covered: two groups at once but for the mean per month or year of each, groups over several tables, means by month
+or year alone.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ _MONEY = (
 )
 _GROUPS = (
     "month|year|buyer|customer|client|payer|person|member|tenant|pupil|student|guest|supplier|vendor|shop|store|fair"
-    "|market|venue|place|room|event|course|class|job|project|category|kind|type|item|product|name"
+    "|market|company|firm|provider|venue|place|room|event|course|class|job|project|category|kind|type|item|product|name"
 )
 """What people sum by; "by card" and "by six" are none."""
 _BY = re.compile(rf"\b(?P<by>by|for (?:each|every)|per|each|every) (?:the )?(?P<key>{_GROUPS})s?\b", re.I)
@@ -49,6 +51,8 @@ _OF_SUMS = keys_of("sum total amount price value cost worth sale sales sold pay 
 """Words for what is summed, which a table may call otherwise."""
 _AMOUNT = re.compile(r"\b(?:amount|sum|total|price|cost|owed|fee|due|value|paid|takings|sales?)\b|[€£$¥₹]", re.I)
 _OF_MONTHS = listed("January February March April May June July August September October November December")
+_MEAN = re.compile(r"\b(?:what(?:['’]s| is| was) )?(?:the |my |our )?(?:average|mean|on average|typical)\b", re.I)
+_TIMES = frozenset({"month", "year"})
 _LONGEST_QUESTION = 300
 _LEAST_ORDER = 4
 """Words of the shortest name of a group that may be an order."""
@@ -58,10 +62,12 @@ _LEAST_ORDER = 4
 class GroupsAsked:
     """By what amounts are to be summed."""
 
-    operation: Literal["sum", "most", "least"]
+    operation: Literal["sum", "mean", "most", "least"]
     group: str
     words: str
     """What is left of the question: the table has to speak of it."""
+    per: str = ""
+    """Of a mean: `month` or `year`, where what came in each is added before; empty: of the rows."""
 
 
 def groups_asked(question: str) -> GroupsAsked | None:
@@ -75,6 +81,8 @@ def groups_asked(question: str) -> GroupsAsked | None:
             return GroupsAsked(end, (said.get("key") or "buyer").casefold(), said["rest"])
     if (each := _EACH_PAYS.match(question)) is not None:
         return GroupsAsked("sum", each["key"].casefold(), each["rest"])
+    if _MEAN.search(question):
+        return _mean_asked(question)
     by = _BY.search(question)
     if by is None or re.search(rf"\b{_MONEY}\b", question, re.I) is None:
         return None
@@ -82,6 +90,19 @@ def groups_asked(question: str) -> GroupsAsked | None:
     if not by["by"].casefold().endswith("by") and not _SUMMED.search(rest):
         return None
     return GroupsAsked("sum", by["key"].casefold(), rest)
+
+
+def _mean_asked(question: str) -> GroupsAsked | None:
+    """Parse a question for means by group: "average bill per month by company"."""
+    keys = [(found, found["key"].casefold()) for found in _BY.finditer(question)]
+    times = [key for _, key in keys if key in _TIMES]
+    groups = [key for _, key in keys if key not in _TIMES]
+    if len(groups) != 1 or len(times) > 1:
+        return None
+    rest = _MEAN.sub("", question)
+    for found, _ in keys:
+        rest = rest.replace(found.group(), "")
+    return GroupsAsked("mean", groups[0], rest, "".join(times))
 
 
 def grouped_answer(
@@ -129,23 +150,32 @@ def _told(
         for group in groups
         if len(group.split()) >= _LEAST_ORDER and is_order(replace(passage, text=group), group)
     }
+    times = _groups(replace(asked, group=asked.per), grid) if asked.per else [""] * len(groups)
+    if times is None:
+        return None
     sums, n_rows, rows, called = defaultdict[str, float](float), Counter[str](), [], dict[str, str]()
+    parts: dict[str, set[str]] = defaultdict(set)
     for row, (said, value) in enumerate(zip(groups, amounts.values, strict=True)):
         group = called.setdefault(said.casefold(), said)
         if group and group not in orders and value is not None:
             sums[group] += value
             n_rows[group] += 1
+            parts[group].add(times[row] if asked.per else str(row))
             rows.append(row)
     if not sums:
         return None
+    if asked.operation == "mean":
+        sums = defaultdict(float, {group: total / len(parts[group]) for group, total in sums.items()})
+    of = f"{asked.per}s" if asked.per else "rows"
+    n_of = {group: len(parts[group]) if asked.operation == "mean" else n for group, n in n_rows.items()}
     signs = [money[0][1] for cell in amounts.cells if (money := money_in(cell))]
     told = {
         group: (money_text(total, signs[0]) if signs else number_text(total))
-        + (f" ({n_rows[group]} rows)" if n_rows[group] > 1 else "")
+        + (f" ({n_of[group]} {of})" if n_of[group] > 1 else "")
         for group, total in sums.items()
     }
     answer = "\n".join(f"{group}: {total}" for group, total in told.items())
-    if asked.operation != "sum":
+    if asked.operation in ("most", "least"):
         ranked = sorted(sums, key=lambda group: sums[group], reverse=asked.operation == "most")
         others = ", ".join(f"{group} {told[group]}" for group in ranked[1:4])
         answer = f"{ranked[0]}, {told[ranked[0]]}" + (f"; then {others}" if others else "")
@@ -163,7 +193,7 @@ def _amounts(grid: Grid) -> Column | None:
 
 def _groups(asked: GroupsAsked, grid: Grid) -> list[str] | None:
     """Return the group of each row; None where no column bears the groups' name. A buyer may be called otherwise."""
-    wanted = _BUYERS if asked.group == "buyer" and asked.operation != "sum" else keys_of(asked.group)
+    wanted = _BUYERS if asked.group == "buyer" and asked.operation in ("most", "least") else keys_of(asked.group)
     column = next((column for column in grid.columns if keys_of(column.name) & wanted), None)
     if column is not None and column.kind != "number":
         return list(column.cells)

@@ -28,6 +28,7 @@ from hearth.memory.answers.summaries import asked_for_summary
 from hearth.memory.fact_extraction import KIN_WORDS
 from hearth.memory.inquiry.answer_reading import ON_A_CARD, asks_deed, asks_hours, asks_who, deed_asked
 from hearth.memory.inquiry.asking_mails import asked_of_letters
+from hearth.memory.inquiry.counts_by_person import asked_of_people
 from hearth.memory.inquiry.record_answers import Asked, DateAsked, asked_of_dates, asked_of_records, happens
 from hearth.memory.search.search_words import key_of, key_set, keys_of
 from hearth.planning.arguments.alignment import FUNCTION_WORDS
@@ -629,6 +630,8 @@ def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpe
     if asked_for_summary(text) is not None:
         return True
     if _asks_what_no_tool_knows(text, found, tools):
+        return True
+    if asked_of_people(text) is not None:
         return True
     if (letters := asked_of_letters(text)) is not None:
         # Whether somebody answered is seen in their mails, too, if there are any.
