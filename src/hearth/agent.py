@@ -1272,7 +1272,10 @@ def _language_model(home: Home, egress: Egress) -> LanguageModel | None:
         return None
     from hearth.guard.egress.masking_door import open_masked  # most starts need none of it
 
-    return open_masked(chosen, home, egress)
+    model = open_masked(chosen, home, egress)
+    if (close := getattr(model, "close", None)) is not None:  # one in this process has no connections
+        home.resources.callback(close)
+    return model
 
 
 def _cloud(home: Home, egress: Egress) -> Planner | None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from hearth.memory.answers.home_answers import HomeAnswers
 from hearth.memory.inquiry.answer_reading import AnswerReader
+from hearth.memory.inquiry.grouped_sums import groups_asked
 from hearth.memory.inquiry.table_answers import is_partly, told_in
 from hearth.memory.inquiry.table_programs import (
     OPERATIONS,
@@ -259,3 +260,32 @@ def test_sums_by_group_are_of_one_currency(home: HomeAnswers) -> None:
     assert found.value == "Ana: £25.00 (2 rows)\nBo: £30.00"
     mixed = answer(home, "total sales by buyer", {"documents/sales.md": sales.replace("£30", "€30")})
     assert mixed.kind != "list"
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("average bill by company", "Brio: £60.00 (3 rows)\nWessex: £35.00 (2 rows)"),
+        ("what is the average bill per month by company", "Brio: £90.00 (2 months)\nWessex: £35.00 (2 months)"),
+        ("mean bill for each company", "Brio: £60.00 (3 rows)\nWessex: £35.00 (2 rows)"),
+        ("total bills by company", "Brio: £180.00 (3 rows)\nWessex: £70.00 (2 rows)"),
+    ],
+)
+def test_means_are_by_group(home: HomeAnswers, question: str, told: str) -> None:
+    bills = (
+        "month | company | bill\nJanuary | Brio | £80\nFebruary | Brio | £60\nFebruary | Brio | £40\n"
+        "January | Wessex | £30\nFebruary | Wessex | £40\n"
+    )
+    assert answer(home, question, {"documents/bills.md": bills}).value == told
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "average bill per month",
+        "average bill by company and shop",
+        "what is an average company",
+    ],
+)
+def test_a_mean_by_no_one_group_is_none_by_group(question: str) -> None:
+    assert groups_asked(question) is None

@@ -102,6 +102,8 @@ def _mean_asked(question: str) -> GroupsAsked | None:
     rest = _MEAN.sub("", question)
     for found, _ in keys:
         rest = rest.replace(found.group(), "")
+    if re.search(rf"\s*(?:and|or) (?:by )?(?:{_GROUPS})s?\b", rest, re.I):  # by two at once
+        return None
     return GroupsAsked("mean", groups[0], rest, "".join(times))
 
 
