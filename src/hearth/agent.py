@@ -117,6 +117,7 @@ from hearth.planning.dialogue.answer_steps import (
     event_on,
     loses_words,
     when_asked,
+    why_undated,
     with_answer,
     with_date,
 )
@@ -576,8 +577,7 @@ class Agent:
         birth = card.birth if card is not None else None
         day = day_in(answer, thing, birth, said.now)
         if day is None:
-            why = f"I found nothing in your things that surely says it: ask me “{thing.question}”."
-            return when_asked(why, thing.tool)
+            return when_asked(why_undated(answer, thing), thing.tool)
         if thing.title:
             return with_date(event_on(day, thing), thing, said, answer, tools) or when_asked(tool=thing.tool)
         if day + thing.anchor.length <= said.now:
@@ -835,11 +835,13 @@ class Agent:
         return False
 
     def _only_asks(self, episode: Episode) -> bool:
-        """Return whether a request only wanted to know something, or was refused, and tells nothing itself."""
+        """Return whether a request only wanted to know something, or to have it written, or was refused, and tells
+        nothing itself: "note down the wifi password" says no password."""
         steps = episode.plan.steps if episode.plan is not None else ()
         text = episode.request.text
         is_telling = states_in_a_clause(text) or facts_in(text, episode.request.now)
-        return not is_telling and all(self.tools.specs[step.tool].effect == "none" for step in steps)
+        is_asked = any(step.tool == FIND for step in steps)
+        return not is_telling and (is_asked or all(self.tools.specs[step.tool].effect == "none" for step in steps))
 
     def _learn_facts(self, episode: Episode) -> None:
         """Hold true what the request itself says, unless the owner said no to it; never what was found or answered."""

@@ -260,6 +260,19 @@ def test_the_day_of_what_nothing_surely_dates_is_asked_for(agent: Agent, said: s
     assert (found.kind, found.missing, found.reason[:5]) == ("needs", ("add_event.start",), "When?")
 
 
+def test_what_the_calendar_has_is_said(agent: Agent) -> None:
+    found = agent.plan(agent.request("put the concert in my calendar"), agent.tools.specs)
+    assert isinstance(found, Refusal)
+    assert found.reason.startswith("When? Your calendar has it already: ")
+
+
+def test_an_order_to_note_a_value_is_no_source_of_it(agent: Agent, taken_back: list[Episode]) -> None:
+    taken_back.append(agent.run(agent.request("note down the wifi password")))
+    agent.run(agent.request("note down the boathouse code"))
+    told = agent.run(agent.request("what is the boathouse code")).answer.text
+    assert "note down" not in told
+
+
 def test_a_day_that_is_said_stands(agent: Agent) -> None:
     found = agent.plan(agent.request("put the MOT in my calendar on friday"), agent.tools.specs)
     assert isinstance(found, Plan)

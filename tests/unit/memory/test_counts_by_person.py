@@ -67,6 +67,7 @@ def call() -> CallContext:
         ("who did I write to most", "Tom Hale, 2 mails; then zoltan@z.example 1", 3),
         ("how many mails did I send to Tom", "2 mails to Tom Hale", 2),
         ("how many mails have I sent to Ana this month", "0 mails to Ana Costa", 0),
+        ("how many mails have I sent this month", "2 mails", 2),
         ("mails per person in October", "Ana Costa: 1 mail", 1),
         ("who have I met most often this year", "Ana Costa and Tom Hale, 2 times each", 4),
         ("who have I met most", "Tom Hale, 3 times; then Ana Costa 2", 5),

@@ -279,6 +279,14 @@ def test_means_are_by_group(home: HomeAnswers, question: str, told: str) -> None
     assert answer(home, question, {"documents/bills.md": bills}).value == told
 
 
+def test_a_column_of_amounts_may_name_its_currency(home: HomeAnswers) -> None:
+    budget = (
+        "month,item,amount_eur\n2026-07,rent,1126.00\n2026-07,food,600.00\n2026-08,rent,1126.00\n2026-08,food,500.00\n"
+    )
+    found = answer(home, "average amount by item", {"documents/budget.csv": budget})
+    assert found.value == "rent: 1,126 (2 rows)\nfood: 550 (2 rows)"
+
+
 @pytest.mark.parametrize(
     "question",
     [

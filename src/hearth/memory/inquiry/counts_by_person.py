@@ -114,6 +114,9 @@ def answer_by_person(question: str, call: CallContext) -> HomeAnswer | None:
         if card is None or matter_of(who).casefold().split()[0] not in card.words.casefold().split():
             return None
         return _of_one(asked, card.name, rows.get(card.name, []))
+    if asked.who:  # nobody's alone: all of a time, each once
+        once = {row.record: row for some in rows.values() for row in some}
+        return HomeAnswer("number", _counted(len(once), "mails"), "", tuple(once.values()), is_reckoned=True)
     return _ranked(asked, rows) if rows else None
 
 

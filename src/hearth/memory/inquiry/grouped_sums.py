@@ -190,7 +190,9 @@ def _amounts(grid: Grid) -> Column | None:
     """Return the column of amounts: one of numbers with a currency, else one that is called so."""
     numeric = [column for column in grid.columns if column.kind == "number"]
     with_signs = [column for column in numeric if any(money_in(cell) for cell in column.cells)]
-    return next(iter(with_signs or [column for column in numeric if _AMOUNT.search(column.name)]), None)
+    return next(
+        iter(with_signs or [column for column in numeric if _AMOUNT.search(column.name.replace("_", " "))]), None
+    )
 
 
 def _groups(asked: GroupsAsked, grid: Grid) -> list[str] | None:

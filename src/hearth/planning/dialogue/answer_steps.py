@@ -770,6 +770,14 @@ def day_in(found: StepResult, thing: DatedThing, birth: Birth | None, now: dt.da
     return day if day > now else None
 
 
+def why_undated(found: StepResult, thing: DatedThing) -> str:
+    """Say why the date of an answer is not taken."""
+    answer = found.value if isinstance(found.value, Mapping) else {}
+    if thing.title and str(answer.get("source") or "").startswith("calendar"):
+        return f"Your calendar has it already: {answer.get('value')}."
+    return f"I found nothing in your things that surely says it: ask me “{thing.question}”."
+
+
 def _birthday(day: dt.datetime, birth: Birth | None, now: dt.datetime, hour: int) -> dt.datetime | None:
     """Return the next birthday of a person, at an hour; None where the answer tells another day than their card."""
     if birth is None or (birth.month, birth.day) != (day.month, day.day):
