@@ -456,6 +456,24 @@ def test_forms_that_do_not_fit_are_made_anew(store: Store, blob: bytes | None) -
     assert again.plan(request, Context(), LAMP) == planner.plan(request, Context(), LAMP)
 
 
+@pytest.mark.parametrize("place", ["header", "names", "forms", "plain"])
+def test_one_flipped_byte_in_the_forms_is_noticed(store: Store, place: str) -> None:
+    planner = RecallPlanner(HashEncoder(), store)
+    planner.add([one("a", "make it cosy", Step("switch_lamp", {"lamp": "study", "state": "on"}))])
+    before = planner.remembered.digest()
+    (row,) = store.query("SELECT vector FROM demonstration")
+    whole = bytearray(row["vector"])
+    n_vectors = 2 * (planner.remembered.likeness.dim + HashEncoder().dim)
+    at = {"header": 7, "names": whole.index(b"switch_lamp") + 3, "forms": len(whole) - n_vectors, "plain": -1}[place]
+    whole[at] ^= 0xFF
+    with store.transaction() as cursor:
+        cursor.execute("UPDATE demonstration SET vector = ?", (bytes(whole),))
+    again = RecallPlanner(HashEncoder(), store)
+    assert (again.ids(), again.remembered.digest()) == (("a",), before)
+    (row,) = store.query("SELECT vector FROM demonstration")
+    assert bytes(row["vector"]) != bytes(whole)
+
+
 def test_another_encoder_explains_anew(store: Store) -> None:
     RecallPlanner(HashEncoder(64), store).add(
         [one("a", "make it cosy", Step("switch_lamp", {"lamp": "x", "state": "on"}))]

@@ -134,8 +134,8 @@ def _signs(lesson: Lesson) -> set[str]:
 # reads only forms and tool names (ten thousand demonstrations well under 0.3 s); lessons are read when they are
 # needed.
 
-_HEADER = struct.Struct("<HIHH")
-"""Header: version, fingerprint of the encoder, number of lessons, bytes of their tool names."""
+_HEADER = struct.Struct("<HIHHI")
+"""Header: version, fingerprint of the encoder, number of lessons, bytes of their tool names, checksum of the rest."""
 _MANY_READ = 400
 _PROBE = "the same words always have the same vector"
 
@@ -356,8 +356,8 @@ class Remembered:
 
     def _packed(self, lessons: Sequence[Lesson], forms: NDArray[np.float32], plain: NDArray[np.float16]) -> bytes:
         names = "|".join(_name_of(row) for row in _rows("", lessons)).encode()
-        header = _HEADER.pack(LESSON_VERSION, self.fingerprint, len(lessons), len(names))
-        return header + names + forms.astype(np.float16).tobytes() + plain.tobytes()
+        body = names + forms.astype(np.float16).tobytes() + plain.tobytes()
+        return _HEADER.pack(LESSON_VERSION, self.fingerprint, len(lessons), len(names), zlib.crc32(body)) + body
 
     def refresh(self) -> set[str]:
         """Read what another process taught or forgot meanwhile, and return the tools concerned."""
@@ -394,7 +394,7 @@ class Remembered:
     def _load(self, store: Store, ids: Sequence[str] = ()) -> None:
         """Read forms and tool names, of some ids or all.
 
-        Demonstrations aligned by an older Hearth or encoder are aligned anew.
+        Demonstrations aligned by an older Hearth or encoder, or whose vectors are damaged, are aligned anew.
         """
         wanted = ids or [row[0] for row in store.query("SELECT id FROM demonstration ORDER BY rowid")]
         stale: list[str] = []
@@ -413,7 +413,7 @@ class Remembered:
         self, store: Store, ids: Sequence[str], stale: list[str]
     ) -> tuple[NDArray[np.float32], NDArray[np.float16]]:
         """Add rows of `ids` and return their vectors: of their forms and of their plain words; what was aligned by
-        another Hearth is added to `stale`."""
+        another Hearth, or is damaged, is added to `stale`."""
         width, plain_width = self.likeness.dim * 2, self._encoder.dim * 2
         forms: list[bytes] = []
         plain: list[bytes] = []
@@ -436,12 +436,13 @@ class Remembered:
         return packed.astype(np.float32), read
 
     def _unpacked(self, id: str, blob: bytes | None, width: int) -> list[Row] | None:
+        """Return the rows of a demonstration; None where its vectors are of another Hearth or encoder, or damaged."""
         if blob is None or len(blob) < _HEADER.size:
             return None
-        version, fingerprint, n_lessons, n_names = _HEADER.unpack_from(blob)
+        version, fingerprint, n_lessons, n_names, checksum = _HEADER.unpack_from(blob)
         if (version, fingerprint) != (LESSON_VERSION, self.fingerprint):
             return None
-        if len(blob) != _HEADER.size + n_names + n_lessons * width:
+        if len(blob) != _HEADER.size + n_names + n_lessons * width or zlib.crc32(blob[_HEADER.size :]) != checksum:
             return None
         names = blob[_HEADER.size : _HEADER.size + n_names].decode()
         return [_row_of(id, number, name) for number, name in enumerate(names.split("|"))]
