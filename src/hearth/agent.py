@@ -65,7 +65,7 @@ from hearth.language.reading import (
     without_manner,
 )
 from hearth.language.thesaurus import Spelling
-from hearth.language.tokens import NO_SUCH_WORD
+from hearth.language.tokens import NONE_HAS_ALL
 from hearth.memory.answers.home_answers import LEAST_OWN, HomeAnswers
 from hearth.memory.answers.question_answering import WordReader
 from hearth.memory.answers.recollection import Recollection
@@ -922,7 +922,7 @@ class Agent:
                 continue
             found = self._looked_up(said, Step(tool, {"query": query, **times}))
             records = found.value if found is not None and isinstance(found.value, list) else []
-            is_sure = found is not None and NO_SUCH_WORD not in found.notices
+            is_sure = found is not None and not any(one.startswith(NONE_HAS_ALL) for one in found.notices)
             if len(records) != 1 or not isinstance(records[0], dict) or not is_sure:
                 continue
             kind, when = _LOOK_UPS[tool]

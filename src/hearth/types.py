@@ -415,6 +415,8 @@ class Plan:
     """Ids of the demonstrations that the plan was made from."""
     unserved: tuple[str, ...] = ()
     """Parts of the request that no step serves, in the owner's words; the answer says so."""
+    ignored: tuple[str, ...] = ()
+    """Words of a request to look something up that went into no look-up, as they were said; the answer says so."""
     offer: Offer | None = None
     """With `unserved`: the nearest thing offered for those parts."""
     expected_f1: float | None = None

@@ -553,6 +553,25 @@ def test_a_number_taught_for_one_person_never_goes_to_another(
 
 @pytest.mark.companions
 @pytest.mark.parametrize(
+    ("text", "ignored"),
+    [
+        ("Who has got my secateurs?", ("secateurs",)),
+        ("show me reminders number 7", ("7",)),
+        ("what's on at the weekend for the grandchildren", ("grandchildren",)),
+        ("What have I got on tomorrow, dear?", ()),  # whom it calls
+        ("which reminders do I have for the garden shed", ()),  # looked for
+        ("How many days is it until the carol service?", ()),
+        ("set a timer for 5 minutes", ()),  # no look-up
+    ],
+)
+def test_words_that_went_into_no_look_up_are_kept(shipped: RecallPlanner, text: str, ignored: tuple[str, ...]) -> None:
+    answer = plan(shipped, text)
+    assert isinstance(answer, Plan)
+    assert answer.ignored == ignored
+
+
+@pytest.mark.companions
+@pytest.mark.parametrize(
     ("text", "tools"),
     [
         ("nobody wants the sewing class, cancel it", ["find_events", "cancel_event"]),

@@ -79,6 +79,7 @@ def compose(
     lines += [_fault(plan, result, done, tools, now) for result in faults]
     lines += _unsent(plan, achieved, tools) if is_owners else []
     lines += _remarks(plan, current, achieved, tools)
+    lines += _ignored(plan, lines)
     lines += _doubts(plan, _used(plan, done), tools, now)
     if is_stopped := any(r.error_kind == "CancelledError" for r in current):
         lines.insert(0, "You stopped this before it was over.")
@@ -128,6 +129,22 @@ def _remarks(
 def _notes(results: Iterable[StepResult]) -> list[str]:
     notices = dict.fromkeys(notice for result in results for notice in result.notices)
     return [f"Note: {_sentence(notice)}" for notice in notices]
+
+
+def _ignored(plan: Plan, lines: Sequence[str]) -> list[str]:
+    """Say which words went into no look-up; none of those that what was planned later took up, or the answer holds."""
+    looked_for = _texts_of(value for step in plan.steps for value in step.arguments.values())
+    said = " ".join((*lines, *looked_for)).casefold()
+    left = [words for words in plan.ignored if not re.search(rf"(?<!\w){re.escape(words.casefold())}(?!\w)", said)]
+    return [f"Note: I ignored {listed([f'“{words}”' for words in left])}."] if left else []
+
+
+def _texts_of(values: Iterable[Argument]) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list):
+            yield from _texts_of(value)
 
 
 def _doubts(plan: Plan, used: Sequence[StepResult], tools: Mapping[str, ToolSpec], now: dt.datetime) -> Iterator[str]:

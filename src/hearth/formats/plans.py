@@ -326,6 +326,8 @@ def plan_to_json(plan: Plan) -> dict[str, Plain]:
     }
     if plan.unserved:
         data["unserved"] = list(plan.unserved)
+    if plan.ignored:
+        data["ignored"] = list(plan.ignored)
     if plan.expected_f1 is not None:
         data["expected_f1"] = round(plan.expected_f1, 4)
     if plan.offer:
@@ -354,6 +356,7 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
         planner=str(data.get("planner") or ""),
         rests_on=tuple(str(i) for i in data.get("rests_on") or ()),
         unserved=tuple(str(i) for i in data.get("unserved") or ()),
+        ignored=tuple(str(i) for i in data.get("ignored") or ()),
         offer=Offer(str(offer.get("tool", "")), str(offer.get("text", ""))) if isinstance(offer, Mapping) else None,
         expected_f1=line.expected_f1,
     )

@@ -454,6 +454,7 @@ class Query:
 
     def __init__(self, text: str) -> None:
         found = stems(text)
+        self.text = text
         self.words = found - _SMALL_OF_TITLES or found - _ARTICLES
         self.specific = self.words - _GENERIC - _FILLERS
         """Words of the query without such as `appointment`, which people say but do not write in a title."""
@@ -477,6 +478,10 @@ class Query:
         if not 0 < 3 * len(left) <= n_all:
             return None
         return Query(" ".join(sorted((self.specific or self.words) - left)))
+
+    def holds(self, word: str) -> bool:
+        """Return whether a word must occur."""
+        return not stems(word).isdisjoint(self.words)
 
     def _all_in(self, words: frozenset[str], text: str) -> bool:
         known = stems(text)
@@ -519,7 +524,9 @@ def by_same_name(names: Iterable[str]) -> dict[str, str]:
 
 N_MAX_QUERY_CHARACTERS = 2_000
 N_MAX_WORDS = 32
-NO_SUCH_WORD = "Nothing has all of the words; given is what has those that occur at all."
+NONE_HAS_ALL = "Nothing has all of the words"
+"""Begins the notice of a look-up that gives what has fewer words than were asked for (`ignored`)."""
+_N_MAX_IGNORED, _N_MAX_STRETCH_CHARACTERS = 5, 60
 _fold = folded.__wrapped__  # texts of whole mails and files must not stay in a cache of short texts
 
 
@@ -531,6 +538,10 @@ class Wanted:
 
     def __bool__(self) -> bool:
         return bool(self.patterns)
+
+    def holds(self, word: str) -> bool:
+        """Return whether a word must occur."""
+        return any(p.search(fold(word)) for p in self.patterns)
 
     def missing_in(self, text: str) -> Wanted:
         """Return the words that `text` does not hold."""
@@ -588,6 +599,32 @@ def _wanted(query: str, generic: frozenset[str]) -> Wanted:
     telling = [word for word in found if word not in _SMALL_OF_TEXTS] or found
     specific = [word for word in map(stem, telling) if word not in generic]
     return Wanted(tuple(_pattern(word) for word in dict.fromkeys(specific[:N_MAX_WORDS])))
+
+
+def ignored(asked: str, known: Query | Wanted, generic: frozenset[str] = _GENERIC) -> str:
+    """Return a notice that names the words asked for which nothing had to have; words side by side as one.
+
+    Args:
+        known: The words that what was found has.
+        generic: Stems people say but do not write (`mail`, `note`): they are not named.
+
+    >>> ignored("lunch at the swan lake with Priya", Query("lunch Priya"))
+    'Nothing has all of the words: I ignored “swan lake”.'
+    """
+    text = asked[:N_MAX_QUERY_CHARACTERS]
+    stretches: list[tuple[int, int]] = []
+    is_beside = False
+    for match in re.finditer(r"\w+(?:['’]s\b)?", text):
+        word = folded(match[0])
+        is_telling = word not in _SMALL_OF_TEXTS and stem(word) not in generic
+        is_left = is_telling and not known.holds(word)
+        if is_left and is_beside:
+            stretches[-1] = (stretches[-1][0], match.end())
+        elif is_left:
+            stretches.append(match.span())
+        is_beside = is_left
+    told = ", ".join(f"“{text[start:end][:_N_MAX_STRETCH_CHARACTERS]}”" for start, end in stretches[:_N_MAX_IGNORED])
+    return f"{NONE_HAS_ALL}: I ignored {told}." if told else f"{NONE_HAS_ALL}."
 
 
 _ALSO_CALLED = {"quote": ("quotation", "estimate"), "estimate": ("quote", "quotation"), "invoice": ("bill",)}

@@ -730,7 +730,7 @@ def correct(
         raise RequestError(f"{episode.id!r} was the press of a button, not said in words; nothing was learnt from it")
     steps = check_plan(plan, tools) if plan is not None else Plan(())
     origin = Origin(f"{OWNER}:{episode.id}", OWNER, episode.id)
-    entry = entry_from(episode.request, replace(steps, unserved=()), OWNER, origin, tools)
+    entry = entry_from(episode.request, replace(steps, unserved=(), ignored=()), OWNER, origin, tools)
     if secret := secret_in(episode.request.text):
         raise RequestError(f"the request of {episode.id!r} holds what looks like {secret}; nothing was learnt from it")
     if plan is not None and (fault := why_not(entry, tools)):

@@ -18,7 +18,7 @@ from hearth.errors import Ambiguous, NotFound, ToolError
 from hearth.formats.record_places import RecordPlaces, heading_of
 from hearth.formats.tool_signature import ID_IS_A_KEY, Names, tool
 from hearth.language.thesaurus import Spelling
-from hearth.language.tokens import NO_SUCH_WORD, Wanted, excerpt, fold, id_asked, names, same_name, stem, stems, wanted
+from hearth.language.tokens import Wanted, excerpt, fold, id_asked, ignored, names, same_name, stem, stems, wanted
 from hearth.protocols import CallContext, Workspace
 from hearth.tools.files import decoded, text_bytes
 from hearth.types import FilePath, Referent
@@ -127,7 +127,7 @@ def find_notes(call: CallContext, query: str = "") -> list[Note]:
     if not found and (known := words.known_in(f"{_name(id, title)} {body}" for id, title, body in contents)):
         found = [one for one in (_ranked(known, *content, call) for content in contents) if one is not None]
         if found:
-            call.notices.append(NO_SUCH_WORD)
+            call.notices.append(ignored(query, known, _GENERIC))
     found.sort(key=lambda scored: (-scored[0], -scored[1].modified.timestamp(), scored[1].id))
     if len(found) > N_MAX_FOUND:
         call.notices.append(f"{len(found)} notes were found; the first {N_MAX_FOUND} are given.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -242,6 +243,14 @@ def test_parts_no_tool_serves_are_said() -> None:
     answer = compose(plan, None, ALLOW, [done(0, [])], TOOLS, NOW)
     assert answer.text == "No events found.\nI can't do this part yet: “book a flight”.\nI can note it."
     assert answer.status == "partly"
+
+
+def test_words_that_went_into_no_look_up_are_told_unless_the_answer_holds_them() -> None:
+    plan = Plan((Step("find_events", {"query": "lunch with Priya"}),), ignored=("swan lake", "7", "Priya", "dentist"))
+    answer = compose(plan, None, ALLOW, [done(0, [EVENT])], TOOLS, NOW)
+    assert "Dentist" in answer.text
+    assert answer.text.endswith("\nNote: I ignored “swan lake” and “7”.")
+    assert "ignored" not in compose(replace(plan, ignored=()), None, ALLOW, [done(0, [EVENT])], TOOLS, NOW).text
 
 
 def test_refusal_and_denial() -> None:

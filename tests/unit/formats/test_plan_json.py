@@ -56,6 +56,7 @@ def test_a_plan_survives_the_round_trip() -> None:
         planner="recall",
         rests_on=("d1",),
         unserved=("and fly me home",),
+        ignored=("swan lake",),
         offer=Offer("add_event", "I can put it in your calendar"),
     )
     assert plan_from_json(json.loads(json.dumps(plan_to_json(plan)))) == plan

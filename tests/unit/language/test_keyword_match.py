@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.language.tokens import Query, excerpt, names, says_nothing, wanted
+from hearth.language.tokens import NONE_HAS_ALL, Query, Wanted, excerpt, ignored, names, says_nothing, wanted
 from tests.work import grows_in_step
 
 
@@ -121,3 +121,21 @@ def test_an_article_alone_names_nothing() -> None:
 )
 def test_small_words_alone_say_nothing(query: str, is_empty: bool) -> None:
     assert says_nothing(query) is is_empty
+
+
+@pytest.mark.parametrize(
+    ("asked", "known", "told"),
+    [
+        ("lunch at the swan lake with Priya", Query("lunch Priya"), ": I ignored “swan lake”."),
+        ("otter lunch with a swan", wanted("lunch"), ": I ignored “otter”, “swan”."),
+        ("the Café appointment", Query("cafe"), "."),  # a word people say but do not write
+        ("x" * 100 + " lunch", Query("lunch"), f": I ignored “{'x' * 60}”."),
+        (
+            "a1 lunch b2 lunch c3 lunch d4 lunch e5 lunch f6",
+            Query("lunch"),
+            ": I ignored “a1”, “b2”, “c3”, “d4”, “e5”.",
+        ),
+    ],
+)
+def test_words_that_nothing_has_are_named(asked: str, known: Query | Wanted, told: str) -> None:
+    assert ignored(asked, known) == f"{NONE_HAS_ALL}{told}"

@@ -419,6 +419,16 @@ def test_words_are_looked_for_in_every_field(query: str, n_found: int) -> None:
     assert len(find_events(home.call(), query)) == n_found
 
 
+def test_words_that_no_event_has_are_named() -> None:
+    home = Home({"a.ics": calendar(timed("a", "Lunch with Priya at Rosa's"))})
+    call = home.call()
+    assert len(find_events(call, "lunch, swan, with Priya at rosa's")) == 1
+    assert call.notices == ["Nothing has all of the words: I ignored “swan”."]
+    call = home.call()
+    assert find_events(call, "swan lake ballet lunch") == []
+    assert not call.notices
+
+
 def test_cancelled_events_are_not_found() -> None:
     home = Home(
         {

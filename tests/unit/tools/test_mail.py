@@ -149,6 +149,19 @@ def test_mail_is_found(arguments: dict[str, object], expected: list[str], call: 
     assert subjects(call, **arguments) == expected
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"query": "that newsletter of the garden club"}, []),
+        ({"query": "that email of the garden club with bulbs and otters"}, ["I ignored “otters”."]),
+        ({"query": "ad", "sender": "the garden club"}, ["I ignored “ad”."]),
+    ],
+)
+def test_words_that_no_mail_has_are_named(arguments: dict[str, object], told: list[str], call: CallContext) -> None:
+    assert subjects(call, **arguments) == ["Newsletter"]
+    assert call.notices == [f"Nothing has all of the words: {one}" for one in told]
+
+
 def test_a_mail_without_a_date_has_the_time_of_its_file(call: CallContext) -> None:
     mail = find_mail(call)[-1]
     assert mail.received == dt.datetime.fromtimestamp(1763000000, dt.UTC)

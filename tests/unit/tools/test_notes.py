@@ -153,6 +153,13 @@ def test_a_long_note_is_shown_around_what_was_sought() -> None:
     assert len(listed.text) < 250, "in a list of all notes each is short"
 
 
+def test_words_that_no_note_has_are_named(call: CallContext) -> None:
+    assert [note.id for note in find_notes(query="note of the wifi volcano allotment", call=call)] == [
+        "wifi-at-the-allotment"
+    ]
+    assert call.notices[1:] == ["Nothing has all of the words: I ignored “volcano”."]
+
+
 def test_many_notes_are_cut_and_that_is_said() -> None:
     call = make_call(workspace=InMemoryWorkspace({f"notes/{n}.md": f"note {n} on bees" for n in range(60)}))
     assert len(find_notes(query="bees", call=call)) == 50

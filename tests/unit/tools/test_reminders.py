@@ -219,6 +219,16 @@ def test_finding_by_words() -> None:
         find_reminders(home.call(), "", at(22), at(21))
 
 
+def test_words_that_no_reminder_has_are_named() -> None:
+    home = Home({"a.ics": tasks(PILLS, "UID:x\nDUE:20261123T080000Z\nSUMMARY:water the garden shed roof")})
+    call = home.call()
+    assert [r.text for r in find_reminders(call, "the garden roof volcano")] == ["water the garden shed roof"]
+    assert call.notices == ["Nothing has all of the words: I ignored “volcano”."]
+    call = home.call()
+    find_reminders(call, "garden roof")
+    assert not call.notices
+
+
 def test_more_than_can_be_listed_is_said() -> None:
     home = Home({"a.ics": tasks(*(f"UID:u{n}\nSUMMARY:x" for n in range(MAX_REMINDERS + 2)))})
     assert len(find_reminders(home.call())) == MAX_REMINDERS

@@ -109,6 +109,8 @@ class Part:
     """Tool to offer when this part is not served; empty when none is similar."""
     described: float = 0.0
     """Likeness of the request to the tool's own words."""
+    unread: tuple[str, ...] = ()
+    """What no argument took and nobody says to ask for its tools, as it was said."""
     unread_times: tuple[str, ...] = ()
     """Times that no argument took, as they were said."""
     words: frozenset[int] = frozenset()
@@ -236,6 +238,7 @@ class Proposal:
             rests_on=best.candidate.rests_on,
             nearest=something.candidate.leaves[-1] if something and is_near else "",
             described=best.candidate.text,
+            unread=self._unread(best, self._units[unit]),
             unread_times=best.unread_times,
             words=frozenset(token.start for token in self._units[unit].tokens),
             read=frozenset(self._units[unit].tokens[place].start for place in best.bound.used),
@@ -394,11 +397,40 @@ class Proposal:
 
     def _n_strange(self, candidate: Candidate, bound: Bound, unit: Unit) -> int:
         """Count the unknown words outside all arguments."""
-        frames = [self._manners.frame(step.tool) for step in candidate.steps]
-        return sum(
-            word not in KNOWN_WORDS and word not in FUNCTION_WORDS and not any(frame[word] > 0 for frame in frames)
-            for word in _asking_words(bound, unit)
-        )
+        return sum(self._is_strange(word, candidate) for word in _asking_words(bound, unit))
+
+    def _is_strange(self, word: str, candidate: Candidate) -> bool:
+        """Return whether a word is neither known nor said by anybody to ask for the candidate's tools."""
+        is_known = word in KNOWN_WORDS or word in FUNCTION_WORDS
+        return not is_known and not any(self._manners.frame(step.tool)[word] > 0 for step in candidate.steps)
+
+    def _unread(self, option: Option, unit: Unit) -> tuple[str, ...]:
+        """Return what no argument took, as it was said; words side by side as one stretch.
+
+        Words are told only where they could have narrowed a look-up, and nobody says them to ask for it. Whom a word
+        between marks calls ("…, dear?") is told neither.
+        """
+        times = set(option.unread_times)
+        is_open = any(self._is_open(step) for step in option.bound.steps)
+        stretches: list[list[int]] = []
+        for place, token in enumerate(unit.tokens):
+            slot = token.slot
+            is_value = slot is not None and (slot.text in times if slot.kind == "time" else token.word != "<unit>")
+            is_name = token.word == _NAME
+            is_word = slot is None and token.word[:1].isalpha() and self._is_strange(token.word, option.candidate)
+            if place in option.bound.used or not (is_value or (is_open and (is_name or is_word))):
+                continue
+            if stretches and stretches[-1][-1] == place - 1:
+                stretches[-1].append(place)
+            else:
+                stretches.append([place])
+        told = (one for one in stretches if len(one) > 1 or not _is_set_off(unit.words, one[0]))
+        return tuple(unit.text[unit.tokens[one[0]].start : unit.tokens[one[-1]].end] for one in told)
+
+    def _is_open(self, step: Step) -> bool:
+        """Return whether a step could be given words to look for, and has none, nor a result."""
+        texts = [p.name for p in self._tools[step.tool].parameters if canonical(p.type) == "text"]
+        return any(name not in step.arguments for name in texts) and not any(step.refs())
 
     def _n_idle(self, bound: Bound, unit: Unit) -> int:
         """Count the look-ups that would run without a word of what to look for."""
@@ -611,6 +643,12 @@ def _names_a_result(steps: Sequence[Step], earlier: Sequence[Step]) -> bool:
                 return True
         found.add(step.tool.rpartition("_")[2])
     return False
+
+
+def _is_set_off(words: Sequence[str], place: int) -> bool:
+    """Return whether a word stands alone between marks, or between one and an end of what is said."""
+    beside = [*words[place - 1 : place], *words[place + 1 : place + 2]]
+    return bool(beside) and not any(word[0].isalnum() or word[0] == "<" for word in beside)
 
 
 def _asking_words(bound: Bound, unit: Unit) -> list[str]:

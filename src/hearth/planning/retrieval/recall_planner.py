@@ -501,7 +501,7 @@ class RecallPlanner:
 
     def _repeated(self, again: SaidAgain) -> Plan | Refusal:
         if again.plan.steps:
-            return replace(again.plan, planner=self.name)
+            return replace(again.plan, planner=self.name, ignored=())
         return Refusal("out_of_scope", _CANNOT, planner=OWNERS_WORD)
 
     def _meant(self, said: Utterance, tools: Mapping[str, ToolSpec]) -> Plan | None:
@@ -602,6 +602,9 @@ class RecallPlanner:
             planner=self.name,
             rests_on=tuple(dict.fromkeys(id for part in done for id in part.rests_on)),
             unserved=(*(part.text for part in left if not self._is_aside(part)), *self._left_out(done, offered)),
+            ignored=tuple(
+                dict.fromkeys(words for part in done if _only_looks_up(part, offered) for words in part.unread)
+            ),
             offer=offer,
         )
         try:
@@ -676,7 +679,8 @@ def as_typed(answer: Plan | Refusal, said: Utterance, tools: Mapping[str, ToolSp
             return step
         return replace(step, arguments={name: typed(value) for name, value in step.arguments.items()})
 
-    return replace(answer, steps=tuple(map(kept, answer.steps)), unserved=tuple(map(said.as_typed, answer.unserved)))
+    unserved, ignored = (tuple(map(said.as_typed, told)) for told in (answer.unserved, answer.ignored))
+    return replace(answer, steps=tuple(map(kept, answer.steps)), unserved=unserved, ignored=ignored)
 
 
 def _one_after_another(first: Plan, second: Plan) -> Plan:
@@ -695,6 +699,10 @@ def _bears_out(answer: Plan | Refusal, again: SaidAgain) -> bool:
         is_alike = sorted(step.tool for step in answer.steps) == sorted(step.tool for step in again.plan.steps)
         return is_alike and not again.left & words_in(answer)  # "the hall light": the old plan has no hall
     return again.is_whole and answer.planner != OWNERS_WORD and answer.kind != "needs"
+
+
+def _only_looks_up(part: Part, offered: Offered) -> bool:
+    return all(offered.tools[step.tool].effect == "none" for step in part.steps)
 
 
 def _served(parts: Sequence[Part], offered: Offered) -> list[bool]:

@@ -18,7 +18,7 @@ from typing import Annotated, NewType
 from hearth.errors import EgressError, HearthError, ToolError
 from hearth.formats.record_places import canonical_address
 from hearth.formats.tool_signature import Names, Sink, tool
-from hearth.language.tokens import NO_SUCH_WORD, Wanted, excerpt, folded, names, wanted
+from hearth.language.tokens import Wanted, excerpt, folded, ignored, names, wanted
 from hearth.protocols import CallContext
 from hearth.tools.files import ExistingFile, existing_document, size_text, text_bytes
 from hearth.tools.mail.imap_smtp import NO_SMTP, Server, configured, fetch, remove_draft, send, store_draft
@@ -431,7 +431,7 @@ def find_mail(
     words = wanted(query, _GENERIC)
     fitting = [seen for seen in by_sender if not _lacks(words, seen, call)]
     if not fitting:
-        words, fitting = _nearly(wanted(query, _GENERIC | _KINDS), sender, by_sender, found, call)
+        words, fitting = _nearly(query, sender, by_sender, found, call)
     mails: list[Mail] = []
     for seen in fitting:
         if len(mails) == N_MAX_FOUND:
@@ -527,11 +527,11 @@ def _lacks(words: Wanted, seen: Seen, call: CallContext) -> bool:
 
 
 def _nearly(
-    words: Wanted, sender: str, by_sender: Sequence[Seen], found: Sequence[Seen], call: CallContext
+    query: str, sender: str, by_sender: Sequence[Seen], found: Sequence[Seen], call: CallContext
 ) -> tuple[Wanted, list[Seen]]:
     """Return the mails that have all words but those that say what kind of mail it is, or that no mail has: "that
     ToolBarn ad". What was given as a sender who never wrote is looked for among subjects, too."""
-    asked = words
+    asked = words = wanted(query, _GENERIC | _KINDS)
     if not by_sender:
         named = wanted(sender, _GENERIC)
         specific = wanted(sender, _GENERIC | _KINDS)
@@ -548,7 +548,7 @@ def _nearly(
     for known in (asked, asked.known_in(f"{_named_by(seen)} {seen.body(call).text}" for seen in by_sender)):
         fitting = [seen for seen in by_sender if (known or known is asked) and not _lacks(known, seen, call)]
         if fitting:
-            call.notices.append(NO_SUCH_WORD)
+            call.notices.append(ignored(query, known, _GENERIC))
             return known, fitting
     return words, []
 

@@ -26,7 +26,7 @@ from hearth.formats.content_lines import (
 )
 from hearth.formats.record_places import RecordPlaces, canonical_address
 from hearth.formats.tool_signature import ID_IS_A_KEY, Names, tool
-from hearth.language.tokens import NO_SUCH_WORD, Query, id_asked
+from hearth.language.tokens import Query, id_asked, ignored
 from hearth.protocols import CallContext
 from hearth.tools.pim import ical
 from hearth.tools.pim.ical import Effort, When, occurrences
@@ -227,7 +227,7 @@ class Events:
         if not found and (known := search.query.known_in(entries)) is not None:
             found = {event.id: (entry, event) for entry, event in self._found(replace(search, query=known))}
             if found:
-                self._call.notices.append(NO_SUCH_WORD)
+                self._call.notices.append(ignored(search.query.text, known))
         if self.faults:
             self._call.notices.append(unreadable_notice(self.faults))
         return sorted(found.values(), key=lambda pair: (pair[1].start, pair[1].end, pair[1].title, pair[1].id))

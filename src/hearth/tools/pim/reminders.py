@@ -27,7 +27,7 @@ from hearth.formats.content_lines import (
 )
 from hearth.formats.record_places import RecordPlaces
 from hearth.formats.tool_signature import ID_IS_A_KEY, Names, tool
-from hearth.language.tokens import NO_SUCH_WORD, Query, id_asked
+from hearth.language.tokens import Query, id_asked, ignored
 from hearth.protocols import CallContext
 from hearth.tools.pim import ical
 from hearth.tools.pim.ical import Effort, When, occurrences
@@ -153,7 +153,7 @@ class _Reminders:
         if not found and (known := query.known_in(words)) is not None:
             found = self._open_as(known.matches, start, end)
             if found:
-                self._call.notices.append(NO_SUCH_WORD)
+                self._call.notices.append(ignored(query.text, known))
         if self._faults:
             self._call.notices.append(unreadable_notice(self._faults))
         latest = dt.datetime.max.replace(tzinfo=dt.UTC)
