@@ -670,14 +670,16 @@ def asked_beside(question: str) -> AskedBeside | None:
 # are read before anything is planned, and nothing of them leaves the device.
 #
 # Covered: blank, oversized and binary-like texts, other scripts, and other languages in Latin script when most of
-# their words are strange to English; "I feel …" and "I'm …" with a feeling; programs, scripts, functions and macros
-# to be written; things to be told again and again by themselves. Not covered: a short request of a few words in
-# another language that could be English names, and English mixed with another language, both of which are tried like
-# any other; feelings in other words than these, and what they are about; deeds of devices that come again.
+# their words are strange to English, by name where their frequent words tell; words without spaces between them and
+# letters with spaces between them, where that is the whole request; "I feel …" and "I'm …" with a feeling; programs,
+# scripts, functions and macros to be written; things to be told again and again by themselves. Not covered: a short
+# request of a few words in another language that could be English names, and English mixed with another language,
+# both of which are tried like any other; feelings in other words than these, and what they are about; deeds of
+# devices that come again.
 
 MAX_CHARACTERS = 20_000
 
-_LANGUAGE_LIMIT = "I can only read English so far; please say it in English."
+_LANGUAGE_LIMIT = "That looks like {}; I can only read English so far. Please say it in English."
 _SAMPLE = 4_000
 """Number of characters examined from the start of a request; they suffice to tell what it is."""
 _MAX_ODD_SHARE = 0.1
@@ -698,24 +700,47 @@ _ENGLISH = frozenset(
         "where which while who whose why will with won't work would write yes yet you your"
     )
 )
-_FOREIGN = (
-    frozenset(
-        listed(
-            # Frequent words of German, French, Spanish, Italian, Portuguese, Dutch, Polish, Swedish and Turkish.
-            "der das und ist nicht ich mich mir mein meine meinen einen eine eines ein den dem zu für mit auf von "
-            "morgen heute bitte wie wann wer uhr kannst du sie wir ihr auch noch nach bei wird erinnere schreibe le "
-            "la les des une est je ne pas vous nous mon ma mes pour avec sur dans demain aujourd'hui quel quelle "
-            "quand qui rappelle moi au aux du que ce cette s'il plaît plait el los las una es no por para con mi mis "
-            "mañana hoy cuando cuándo qué quien quién recuérdame recuerdame del al que en lo un y de se favor cuál "
-            "puedes il lo gli una di che non mio mia per con domani oggi quando ricordami sono della alle nel o os "
-            "uma não nao meu minha amanhã amanha hoje lembra lembre às het een de van ik mij mijn niet voor met "
-            "morgen vandaag wanneer herinner op naar aan om jest nie mi moje jutro dziś o w na z przypomnij co kiedy "
-            "mnie och att jag mig min inte imorgon idag påminn vad när är för på bir ve bana benim yarın bugün ne "
-            "zaman hatırlat için"
-        )
-    )
-    - _ENGLISH
-)
+_LANGUAGES = {
+    name: frozenset(listed(words)) - _ENGLISH
+    for name, words in {
+        "German": "der das und ist nicht ich mich mir mein meine meinen einen eine eines ein den dem zu für mit auf "
+        "von morgen heute bitte wie wann wer uhr kannst du sie wir ihr auch noch nach bei wird erinnere schreibe "
+        "habe hast gibt zeig zeige mach stell um neun",
+        "French": "le la les des une est je ne pas vous nous mon ma mes pour avec sur dans demain aujourd'hui quel "
+        "quelle quand qui rappelle rappelle-moi moi au aux du que ce cette s'il plaît plait de en un à et "
+        "heure ai-je montre",
+        "Spanish": "el la los las una es no por para con mi mis mañana hoy cuando cuándo qué quien quién recuérdame "
+        "recuerdame del al que en lo un y de se favor cuál puedes tengo muéstrame a",
+        "Italian": "il lo gli la le un una di che non mio mia per con domani oggi quando ricordami sono della alle nel "
+        "e ho mostrami devo mi è",
+        "Portuguese": "o os um uma não nao meu minha amanhã amanha hoje lembra lembre lembre-me lembra-me às para com "
+        "de que quando tenho mostra e do da em",
+        "Dutch": "het een de van ik mij mijn niet voor met morgen vandaag wanneer herinner op naar aan om heb wat hoe "
+        "laat en te zet laat",
+        "Polish": "jest nie mi moje jutro dziś o w na z przypomnij co kiedy mnie się i do że mam pokaż jak",
+        "Swedish": "och att jag mig min inte imorgon idag påminn vad när är för på en ett om har det den visa mitt "
+        "till",
+        "Turkish": "bir ve bana benim yarın bugün ne zaman hatırlat için",
+    }.items()
+}
+"""Frequent words of other languages, without those that are English, too."""
+_FOREIGN = frozenset[str]().union(*_LANGUAGES.values())
+_ANOTHER = "another language"
+_SCRIPTS = {
+    "CYRILLIC": "a language in Cyrillic letters",
+    "GREEK": "Greek",
+    "ARABIC": "a language in Arabic letters",
+    "HEBREW": "Hebrew",
+    "HIRAGANA": "Japanese",
+    "KATAKANA": "Japanese",
+    "HANGUL": "Korean",
+    "CJK": "Chinese",  # last: Japanese and Korean are written with its signs, too
+}
+_LEAST_GLUED, _LEAST_WORDS_GLUED, _LEAST_LETTERS_EACH, _MOST_WORDS_BESIDE = 12, 3, 3, 1
+"""Of words without spaces between them: least letters, words, and letters a word; most words beside those."""
+_MOST_LIKE = 2
+"""Most languages that a text may look like to be told so by name."""
+_LETTERS_APART = re.compile(r"(?:(?<!\S)[^\W\d_]\s+){4,}[^\W\d_](?!\S)")
 
 
 def why_unreadable(text: str) -> str:
@@ -736,22 +761,47 @@ def why_unreadable(text: str) -> str:
     if not letters:
         has_digits = any(c.isdigit() for c in sample)
         return "" if has_digits else "The request holds no words; say what you would like done."
-    foreign = sum(not unicodedata.name(c, "").startswith("LATIN") for c in letters)
-    if foreign > _MAX_FOREIGN_SCRIPT_SHARE * len(letters):
-        return _LANGUAGE_LIMIT
-    return _LANGUAGE_LIMIT if _is_foreign(sample) else ""
+    scripts = [unicodedata.name(c, "").partition(" ")[0] for c in letters]
+    if len(letters) - scripts.count("LATIN") > _MAX_FOREIGN_SCRIPT_SHARE * len(letters):
+        said = {script.partition("-")[0] for script in scripts}
+        return _LANGUAGE_LIMIT.format(next((name for script, name in _SCRIPTS.items() if script in said), _ANOTHER))
+    if reason := _run_together(sample):
+        return reason
+    return _LANGUAGE_LIMIT.format(language) if (language := _foreign(sample)) else ""
 
 
-def _is_foreign(text: str) -> bool:
-    """Return whether most words of a text belong to another language."""
+def _foreign(text: str) -> str:
+    """Return the language other than English that most words of a text belong to; empty for English."""
     words = re.findall(
-        r"[^\W\d_]+(?:['’][^\W\d_]+)?", re.sub(r"\"[^\"]*\"|“[^”]*”", " ", text.lower()).replace("’", "'")
+        r"[^\W\d_]+(?:['’-][^\W\d_]+)*", re.sub(r"\"[^\"]*\"|“[^”]*”", " ", text.lower()).replace("’", "'")
     )
     if len(words) < 3:
-        return False
+        return ""
     n_english = sum(word in _ENGLISH or word in KNOWN_WORDS for word in words)
-    n_foreign = sum(word in _FOREIGN for word in words)
-    return n_foreign >= 2 and n_foreign > n_english and n_foreign + n_english >= 0.25 * len(words)
+    foreign = [word for word in words if word in _FOREIGN]
+    n_foreign = len(foreign)
+    # What begins with an English deed is English that names something: "play la vie en rose".
+    is_named = words[0] in KNOWN_WORDS and words[0] not in _FOREIGN and n_foreign <= 2 * n_english + 1
+    if len(set(foreign)) < 2 or n_foreign <= n_english or n_foreign + n_english < 0.25 * len(words) or is_named:
+        return ""
+    counts = {name: sum(word in known for word in words) for name, known in _LANGUAGES.items()}
+    most = [name for name, count in counts.items() if count == max(counts.values())]
+    return " or ".join(most) if len(most) <= _MOST_LIKE else _ANOTHER
+
+
+def _run_together(text: str) -> str:
+    """Return why the words of a request cannot be told apart, in words for the owner; empty when they can."""
+    if (apart := _LETTERS_APART.search(text)) and 2 * len(apart[0]) > len(text):
+        return "The letters stand apart, so I can't tell the words; say it again with spaces between words alone."
+    words = re.findall(r"[^\W\d_]+(?:['’][^\W\d_]+)*", text)
+    if len(words) > 1 + _MOST_WORDS_BESIDE or re.search(r"[@/#._\d]", text.rstrip(".")):
+        return ""
+    for word in words:
+        parts = Spelling.shipped().parts_of(re.sub("['’]", "", word).lower()) if len(word) >= _LEAST_GLUED else ()
+        if _LEAST_WORDS_GLUED <= len(parts) <= len(word) / _LEAST_LETTERS_EACH:
+            meant = text.strip().replace(word, " ".join(parts))
+            return f"There is no space between the words; did you mean “{meant}”? Say it again with spaces."
+    return ""
 
 
 # ── What no tool serves ───────────────────────────────────────────────────────────────────────────────

@@ -401,6 +401,12 @@ AS_TYPED = Mended("", {})
 """Nothing was mended."""
 
 
+_MOST_GLUED = 80
+"""Most letters of a word that is looked at for words without spaces between them."""
+_MOST_RANK = 10_000
+"""Words of such a rank or a higher one are too rare to be taken for a part of it."""
+_EACH_PART = 2.0
+"""Price of each of those beside its rank: few long words are likelier than many short ones."""
 _FAR_COMMONER = 15
 """So many times as common is the whole form of a word that others write as it is spoken, too."""
 
@@ -483,6 +489,25 @@ class Spelling:
             return word
         is_clear = len(ranked) == 1 or ranked[1][1] - ranked[0][1] >= _CLEARLY
         return ranked[0][0] if is_clear else word
+
+    def parts_of(self, word: str) -> tuple[str, ...]:
+        """Return the likeliest words that make up one of no known vocabulary without spaces between them: "whatson".
+
+        Empty where it is known, too long to be looked at, or not made of known words alone.
+        """
+        if len(word) > _MOST_GLUED or self._is_known(word, frozenset()):
+            return ()
+        best: list[tuple[float, tuple[str, ...]] | None] = [(0.0, ())]
+        for end in range(1, len(word) + 1):
+            found = []
+            for start in range(max(0, end - MOST_LETTERS), end):
+                before, part = best[start], word[start:end]
+                spelt = (part, f"{part[:-1]}'{part[-1]}") if len(part) > 1 or part in ("a", "i") else ()
+                rank = min((self._ranks[one] for one in spelt if one in self._ranks), default=_MOST_RANK)
+                if before is not None and rank < _MOST_RANK:
+                    found.append((before[0] + math.log(rank) + _EACH_PART, (*before[1], part)))
+            best.append(min(found, default=None))
+        return best[-1][1] if best[-1] is not None else ()
 
     def _is_clipped(self, word: str, own: frozenset[str]) -> bool:
         """Return whether a word is written as it is spoken, without the g of its end: "lookin", but not "basin"."""
