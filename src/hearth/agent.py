@@ -276,8 +276,10 @@ class Agent:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """Plug-ins that were left out, each with the reason and what to do; more may come with every request."""
-        return (*self._faults, *self._naming_faults.values())
+        """Plug-ins and what others learnt that were left out, each with the reason and what to do; more may come with
+        every request."""
+        of_prior = self.recall.remembered.prior_fault
+        return (*self._faults, *self._naming_faults.values(), *([of_prior] if of_prior else []))
 
     # ── The one flow ──────────────────────────────────────────────────────────────────────────────────────
 

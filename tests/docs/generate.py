@@ -31,7 +31,7 @@ def commands() -> str:
     parts = [NOTE, "# Commands\n", "```text", cli.hearth.get_help(context).replace("\b", ""), "```\n"]
     for name, command in listed:
         parts += _command(name, command, context, "##")
-    table = re.search(r"\| code.*?(?=\n\n|\Z)", inspect.getdoc(cli) or "", re.S)
+    table = re.search(r"\| code.*\Z", inspect.getdoc(cli) or "", re.S)
     assert table is not None
     parts += [
         "## Exit codes\n",

@@ -67,6 +67,22 @@ def test_a_plan_is_shown_and_nothing_runs(hearth: Hearth, home: Path) -> None:
     assert list((home / "owner" / "calendar").glob("*")) == []
 
 
+def test_what_is_done_in_part_ends_with_its_own_code(hearth: Hearth) -> None:
+    asked = hearth("ask", "--yes", "add milk to the shopping list and book me a flight to Lisbon")
+    assert "milk" in asked.out
+    assert "I can't do this part yet: “book me a flight to Lisbon”" in asked.out
+    assert asked.code == 6
+
+
+def test_what_is_not_known_ends_with_its_own_code(hearth: Hearth) -> None:
+    asked = hearth("ask", "what is the code of the bike lock")
+    assert "I don't know" in asked.out
+    assert asked.code == 7
+    nothing = hearth("ask", "what's on tomorrow")
+    assert "No events found" in nothing.out
+    assert nothing.code == 0
+
+
 def test_what_no_tool_can_do_is_refused(hearth: Hearth) -> None:
     refused = hearth("ask", "book me a flight to Lisbon")
     assert refused.code == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from hearth.planning.ranking import sufficient_statistics
 from hearth.planning.ranking.ranker import Student
 from hearth.planning.ranking.sufficient_statistics import Statistics
 from hearth.planning.retrieval.recall_planner import RecallPlanner
-from hearth.planning.tool_heads import Said, read_prior
+from hearth.planning.tool_heads import Said, read_prior, shipped_prior
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Demonstration, Parameter, Plan, Request, Step, ToolSpec
@@ -82,6 +83,36 @@ def test_heads_that_are_gone_are_joined_again_when_the_home_next_learns(tmp_path
         assert again is not None
         assert again.digest == made.digest
         assert "open_roof" in meant(state.store, "let in the stars now")
+
+
+def test_a_prior_of_another_encoder_is_left_out_and_told(tmp_path: Path, others: Statistics) -> None:
+    asked = Request("let in the stars now", FIXED_NOW)
+    encoder = MiniLMEncoder.open()
+    with State.open(tmp_path, encoder, Offer(TOOLS)) as state:
+        without = RecallPlanner(encoder, state.store).plan(asked, Context(), TOOLS)
+        take_prior(state, others)
+    (path,) = (tmp_path / "learned").glob("*-heads.npz")
+    made = read_prior(path)
+    assert made is not None
+    with Store.open(tmp_path / "hearth.db") as store:
+        planner = RecallPlanner(encoder, store)
+        assert planner.plan(asked, Context(), TOOLS) != without
+        assert not planner.remembered.prior_fault
+    with path.open("wb") as file:
+        replace(made, probe=-made.probe).write(file)
+    with Store.open(tmp_path / "hearth.db") as store:
+        planner = RecallPlanner(encoder, store)
+        assert planner.plan(asked, Context(), TOOLS) == without
+        assert "made with another encoder" in planner.remembered.prior_fault
+        assert path.name.removesuffix("-heads.npz") in planner.remembered.prior_fault
+
+
+def test_a_prior_that_does_not_fit_leaves_what_ships() -> None:
+    shipped = shipped_prior()
+    assert shipped is not None
+    asked = Request("what time is it", FIXED_NOW)
+    strange = RecallPlanner(MiniLMEncoder.open(), prior=replace(shipped, probe=-shipped.probe))
+    assert strange.plan(asked, Context(), TOOLS) == RecallPlanner(MiniLMEncoder.open()).plan(asked, Context(), TOOLS)
 
 
 def test_sums_of_fewer_features_are_not_joined(others: Statistics) -> None:

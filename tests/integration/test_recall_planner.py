@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hearth.formats.plans import read_demonstrations
+from hearth.formats.plans import plan_to_json, read_demonstrations
 from hearth.language.reading import read
 from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.retrieval.plan_assembly import Part
@@ -30,6 +32,7 @@ from hearth.types import (
     ToolSpec,
 )
 from tests import ROOT
+from tests.work import grows_in_step
 
 SHIPPED = ROOT / "src/hearth/data/demonstrations.jsonl"
 PEOPLE = Context(
@@ -416,6 +419,47 @@ def test_a_demonstration_with_a_known_id_replaces_the_older() -> None:
     assert steps(answer) == [("switch_lamp", {"lamp": "hall", "state": "off"})]
 
 
+def cosy_rooms(n: int) -> RecallPlanner:
+    """A planner that was taught one sentence of many rooms."""
+    planner = RecallPlanner(HashEncoder())
+    planner.add(
+        one(f"s{k}", f"make it cosy in room {k}", Step("switch_lamp", {"lamp": f"room {k}", "state": "on"}))
+        for k in range(n)
+    )
+    return planner
+
+
+def test_a_thousand_sentences_that_differ_in_a_value_cost_in_step_with_their_number() -> None:
+    def taught_and_asked(n: int) -> None:
+        answer = cosy_rooms(n).plan(Request("make it cosy in room 7", FIXED_NOW), Context(), LAMP)
+        assert steps(answer) == [("switch_lamp", {"lamp": "room 7", "state": "on"})]
+
+    assert grows_in_step(taught_and_asked, 100, 1_000)
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_sentences_that_contradict_each_other_in_nearly_the_same_words_stand_each_as_taught(is_turned: bool) -> None:
+    taught = [
+        one("a", "make it cosy in the study", Step("switch_lamp", {"lamp": "study", "state": "on"})),
+        one("b", "make it cosy in my study", Step("switch_lamp", {"lamp": "study", "state": "off"})),
+    ]
+    planner = RecallPlanner(HashEncoder())
+    planner.add(taught[::-1] if is_turned else taught)
+    for said, state in (("make it cosy in the study", "on"), ("make it cosy in my study", "off")):
+        assert steps(planner.plan(Request(said, FIXED_NOW), Context(), LAMP)) == [
+            ("switch_lamp", {"lamp": "study", "state": state})
+        ]
+    answer = planner.plan(Request("make it cosy in our study", FIXED_NOW), Context(), LAMP)
+    assert [(tool, sorted(values)) for tool, values in steps(answer)] == [("switch_lamp", ["lamp", "state"])]
+    planner.remove("b")
+    assert dict(steps(planner.plan(Request("make it cosy in my study", FIXED_NOW), Context(), LAMP)))[
+        "switch_lamp"
+    ] == {
+        "lamp": "study",
+        "state": "on",
+    }
+
+
 # ── On disk ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -568,6 +612,31 @@ def test_words_that_went_into_no_look_up_are_kept(shipped: RecallPlanner, text: 
     answer = plan(shipped, text)
     assert isinstance(answer, Plan)
     assert answer.ignored == ignored
+
+
+def test_an_answer_taught_for_one_person_never_goes_to_another(
+    taught: Callable[[str, Plan], RecallPlanner],
+) -> None:
+    people = {name: f"{name.lower()}@post.example" for name in ("Yusuf", "Ivy", "Priya")}
+    context = Context(country="GB", entities=tuple(Entity(name, "person") for name in people))
+    written: dict[str, Argument] = {"to": [Ref(0, ("email",))], "subject": "yes", "text": "yes, we are coming"}
+    given = Plan((Step("find_contact", {"name": "Priya"}), Step("draft_mail", written)))
+    planner = taught("tell Priya yes, we are coming", given)
+    for said, name in (
+        ("tell Priya yes, we are coming", "Priya"),
+        ("tell Yusuf yes, we are coming", "Yusuf"),
+        ("tell Ivy yes, we are coming", "Ivy"),
+        ("tell Ivy yes", "Ivy"),
+        ("tell her yes, we are coming", ""),
+        ("tell Marguerite yes, we are coming", "Marguerite"),
+    ):
+        answer = planner.plan(Request(said, FIXED_NOW), context, TOOLS)
+        told = json.dumps(plan_to_json(replace(answer, rests_on=()))) if isinstance(answer, Plan) else ""
+        assert not [other for other in people if other != name and other in told], said
+        assert name in told or not isinstance(answer, Plan), said
+    for said, name in (("tell Priya yes, we are coming", "Priya"), ("mail Yusuf that yes, we are coming", "Yusuf")):
+        answer = planner.plan(Request(said, FIXED_NOW), context, TOOLS)
+        assert steps(answer)[0] == ("find_contact", {"name": name})
 
 
 @pytest.mark.companions

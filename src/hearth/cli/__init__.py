@@ -18,13 +18,16 @@ Exit codes (also in docs/reference/cli.md):
 | 4 | something is missing or ambiguous: an answer from the owner is needed |
 | 5 | denied by policy, or not approved |
 | 6 | partly done |
+| 7 | not known: the answer is "I don't know"; an empty list is an answer, and `done` |
 | 70 | a fault in Hearth |
 | 74 | the home's files cannot be read or written (full disk, damaged database) |
 | 75 | another agent runs on this home; try again later |
 | 78 | `hearth.toml` is missing or wrong |
 | 130 | stopped by Ctrl-C; finished steps stay recorded |
+
+`hearth chat` ends with 0 whatever its requests came to: each answer says so itself.
 """
 
-from hearth.cli.root import ERROR_CODES, STATUS_CODES, hearth, main, run
+from hearth.cli.root import ERROR_CODES, NOT_KNOWN_CODE, STATUS_CODES, hearth, main, run
 
-__all__ = ["ERROR_CODES", "STATUS_CODES", "hearth", "main", "run"]
+__all__ = ["ERROR_CODES", "NOT_KNOWN_CODE", "STATUS_CODES", "hearth", "main", "run"]

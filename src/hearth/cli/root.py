@@ -10,6 +10,7 @@ import shlex
 import shutil
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -33,12 +34,14 @@ from hearth.formats.terminal_text import clean, command_name, drop_typed_ahead
 
 if TYPE_CHECKING:
     from hearth.cli.asking import Asking
-    from hearth.types import Episode
+    from hearth.types import Episode, ToolSpec
 
 # Heavy modules (the agent with its encoder, the demo) are imported by the commands that need them, so that `hearth
 # --help` answers at once and `hearth ask` reaches its first output within its budget.
 
 STATUS_CODES = {"done": 0, "failed": 1, "refused": 3, "needs": 4, "denied": 5, "partly": 6}
+NOT_KNOWN_CODE = 7
+"""Exit code of a question that was answered with "I don't know"; its status is `done`, as it was looked for."""
 ERROR_CODES: tuple[tuple[type[errors.HearthError], int], ...] = (
     (errors.HomeBusyError, 75),
     (errors.StoreLockedError, 75),
@@ -230,6 +233,17 @@ def doctor(ctx: click.Context, repair: bool, as_json: bool) -> int:
 # ── Asking ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def _code_of(episode: Episode, specs: Mapping[str, ToolSpec]) -> int:
+    from hearth.execution.results import is_unknown
+
+    is_done = episode.answer.status == "done"
+    return (
+        NOT_KNOWN_CODE
+        if is_done and is_unknown(episode.plan, episode.results, specs)
+        else STATUS_CODES[episode.answer.status]
+    )
+
+
 @hearth.command()
 @click.argument("text", nargs=-1)
 @yes_option
@@ -253,7 +267,7 @@ def ask(invocation: Invocation, text: tuple[str, ...], yes: bool, as_json: bool)
             _show(home, episode, as_json)
         _teach(home, episode, as_json)
         home.tend()
-    return STATUS_CODES[episode.answer.status]
+    return _code_of(episode, home.specs)
 
 
 @hearth.command()

@@ -188,6 +188,23 @@ def _status(plan: Plan, achieved: Sequence[StepResult], faults: Sequence[StepRes
     return "partly" if achieved else "failed"
 
 
+_NOT_KNOWN = "I don't know"
+"""Begins what a tool says that answers questions and has no answer; a list of nothing is one."""
+
+
+def is_unknown(plan: Plan | None, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]) -> bool:
+    """Return whether the answer says "I don't know" and nothing else."""
+    if plan is None or plan.unserved:
+        return False
+    replaced = {step.replaces for step in plan.steps}
+    current = [r for r in results if r.step not in replaced]
+    achieved = _achieved(plan, [r for r in current if r.status == "done"], tools)
+    return bool(achieved) and all(
+        not r.value and not isinstance(r.value, bool | int) and _spec(plan, r, tools).answer_none.startswith(_NOT_KNOWN)
+        for r in achieved
+    )
+
+
 def _refused(refusal: Refusal) -> Answer:
     text = _sentence(refusal.reason)
     if refusal.offer:

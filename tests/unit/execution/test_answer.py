@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from hearth.execution.results import compose, fill, human, listed, reword, said_duration, say
+from hearth.execution.results import compose, fill, human, is_unknown, listed, reword, said_duration, say
 from hearth.models.llm.scripted import ScriptedModel
 from hearth.types import (
     Answer,
@@ -243,6 +243,21 @@ def test_parts_no_tool_serves_are_said() -> None:
     answer = compose(plan, None, ALLOW, [done(0, [])], TOOLS, NOW)
     assert answer.text == "No events found.\nI can't do this part yet: “book a flight”.\nI can note it."
     assert answer.status == "partly"
+
+
+def test_only_what_says_i_dont_know_is_unknown() -> None:
+    know = ToolSpec("find_answer", "Answer.", answer="{value}", answer_none="I don't know: nothing says so.")
+    tools = {**TOOLS, "find_answer": know}
+    plan = Plan((Step("find_answer"),))
+    assert is_unknown(plan, [done(0, None)], tools)
+    assert not is_unknown(plan, [done(0, {"value": "4711"})], tools)
+    assert not is_unknown(Plan((Step("find_events"),)), [done(0, [])], tools)  # an empty list is an answer
+    assert not is_unknown(replace(plan, unserved=("book a flight",)), [done(0, None)], tools)
+    assert not is_unknown(None, [], tools)
+    instead = Plan((Step("find_events"), Step("find_answer", replaces=0)))
+    assert is_unknown(instead, [done(0, []), done(1, None)], tools)
+    both = Plan((Step("find_events"), Step("find_answer")))
+    assert not is_unknown(both, [done(0, [EVENT]), done(1, None)], tools)
 
 
 def test_words_that_went_into_no_look_up_are_told_unless_the_answer_holds_them() -> None:

@@ -104,9 +104,10 @@ def test_what_cannot_be_read_says_why(text: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["remindmetocallanna", "r e m i n d me", "c.a.l.l Anna", "CALL ANNA", "call\tAnna\n\n"]
+    "text",
+    ["r e m i n d me to call Anna", "c.a.l.l Anna", "CALL ANNA", "call\tAnna\n\n", "the remindmetocallanna file"],
 )
-def test_glued_and_spelt_out_words_are_taken_as_they_stand(text: str) -> None:
+def test_strangely_written_words_beside_others_are_taken_as_they_stand(text: str) -> None:
     said = read(Request(text, FIXED_NOW), HOME)
     assert not said.unreadable
     assert said.text == text

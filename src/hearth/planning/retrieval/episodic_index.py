@@ -136,6 +136,10 @@ def _signs(lesson: Lesson) -> set[str]:
 
 _HEADER = struct.Struct("<HIHHI")
 """Header: version, fingerprint of the encoder, number of lessons, bytes of their tool names, checksum of the rest."""
+_OTHER_ENCODER = (
+    "the prior {!r} of other devices was made with another encoder than this home's, so I plan without it; "
+    "`hearth learn prior FILE` takes one made with this encoder, `hearth learn prior --remove` takes it away"
+)
 _MANY_READ = 400
 _PROBE = "the same words always have the same vector"
 
@@ -191,7 +195,9 @@ class Remembered:
         """Per row the sentence vector of its plain words."""
         self._heads: ToolHeads | None = None
         self._prior_name = ""
-        """Name of the prior of others' that the heads begin with; empty for what ships."""
+        """Name of the prior of others' that the home took; empty for what ships."""
+        self.prior_fault = ""
+        """Why the heads do not begin with it, once they were needed, in words for the owner; empty when they do."""
         self._by_text: dict[int, dict[str, None]] | None = None
         self._places: dict[str, int] | None = None
         """The row of each demonstration's whole request."""
@@ -556,21 +562,26 @@ class Remembered:
     def heads(self) -> ToolHeads:
         """Return the heads, which know all that is remembered; taught at first need, then kept up to date."""
         if self._heads is None:
-            prior = self._prior or self._joined_heads() or shipped_prior()
-            is_fit = prior is not None and prior.fits(self._encoder)
-            classifier = self.classifier if is_fit else None
-            if prior is not None and is_fit and classifier is None:  # a damaged one: the weights speak alone
+            taken = self._joined_heads()
+            prior = self._fitting(self._prior, taken, shipped_prior())
+            is_foreign = taken is not None and not taken.fits(self._encoder)
+            self.prior_fault = _OTHER_ENCODER.format(self._prior_name) if is_foreign else ""
+            classifier = self.classifier if prior is not None else None
+            if prior is not None and classifier is None:  # a damaged one: the weights speak alone
                 prior = replace(prior, weights=prior.weights / (1 - CLASSIFIER_SHARE))
-            self._heads = ToolHeads(self._encoder.dim, prior if is_fit else None, classifier)
+            self._heads = ToolHeads(self._encoder.dim, prior, classifier)
             self._teach(range(len(self.rows)))
         return self._heads
 
     @functools.cached_property
     def classifier(self) -> IntentClassifier | None:
         """What is known of intents before anything is taught here; None with another encoder than it was made with."""
-        prior = self._prior or shipped_prior()
-        is_fit = prior is not None and prior.fits(self._encoder)
-        return self._classifier or shipped_classifier() if is_fit else None
+        prior = self._fitting(self._prior, shipped_prior())
+        return self._classifier or shipped_classifier() if prior is not None else None
+
+    def _fitting(self, *priors: HeadPrior | None) -> HeadPrior | None:
+        """Return the first prior that was made with this encoder."""
+        return next((prior for prior in priors if prior is not None and prior.fits(self._encoder)), None)
 
     def _joined_heads(self) -> HeadPrior | None:
         """Return the heads of the prior that the home took, if it has one."""
