@@ -2,9 +2,12 @@
 
 python -m hearth_bench.measure.scorecard [--check]
 
-A table names its file and the place of each row's numbers in it (`hearth_bench.measure.scorecard_tables`). A bound
-known by definition (a perfect plan scores 1) is marked as such. Under each table stands what it was measured on, and
-whether the measured code has changed since.
+The first tables say what was asked of planning and of answers, and what is measured (`scorecard_goals`). A table below
+names its file and the place of each row's numbers in it (`scorecard_tables`, `scorecard_answers`). A bound known by
+definition (a perfect plan scores 1) is marked as such. Under each table stands what it was measured on, and whether the
+measured code has changed since.
+
+Not covered: whether a goal is met beyond chance; the files hold the intervals where there are any.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ from typing import Any
 
 from hearth_bench.measure.best_results import kept, lost
 from hearth_bench.measure.result_file import RESULTS, ROOT
+from hearth_bench.measure.scorecard_answers import ANSWER_TABLES
+from hearth_bench.measure.scorecard_goals import GOALS, Goal, GoalTable
 from hearth_bench.measure.scorecard_tables import TABLES, Row, Table
 
 PAGE = ROOT / "docs" / "scorecard.md"
@@ -35,7 +40,7 @@ project's own data and writes this page; the rest is of the day that stands bene
 
 
 def main(arguments: Sequence[str]) -> int:
-    text = scorecard(RESULTS, TABLES)
+    text = scorecard(RESULTS, (*TABLES, *ANSWER_TABLES), GOALS)
     if "--check" in arguments:
         is_same = PAGE.exists() and PAGE.read_text() == text
         print("docs/scorecard.md is up to date" if is_same else "docs/scorecard.md is not of these results")
@@ -45,9 +50,9 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def scorecard(folder: Path, tables: Sequence[Table]) -> str:
+def scorecard(folder: Path, tables: Sequence[Table], goals: Sequence[GoalTable] = ()) -> str:
     """Build the page from the result files of a folder."""
-    parts = [HEAD]
+    parts = [HEAD, *(_goals(folder, one) for one in goals)]
     group = ""
     for table in tables:
         if table.group != group:
@@ -68,6 +73,35 @@ def _lost(folder: Path) -> str:
         return "\n## Lost\n\nNo watched number was better by more than a fifth at an earlier commit.\n"
     head = ["", "## Lost", "", "Numbers that were better by more than a fifth at an earlier commit (`best.json`).", ""]
     return "\n".join([*head, "| number | best | at | now |", "|---|---:|---|---:|", *rows, ""])
+
+
+def _goals(folder: Path, table: GoalTable) -> str:
+    lines = ["", f"## Asked: {table.title}", "", *([table.note, ""] if table.note else [])]
+    lines.append("| measure | then | asked | measured | reached | of | command |")
+    lines.append("|---|---:|---:|---:|---|---|---|")
+    for goal in table.goals:
+        then = "" if goal.then is None else number(goal.then)
+        asked = "–" if goal.asked is None else f"{'≤' if goal.is_at_most else '≥'} {number(goal.asked)}"
+        lines.append(f"| {goal.label} | {then} | {asked} | {' | '.join(found_of(folder, goal))} | `{goal.command}` |")
+    return "\n".join([*lines, ""])
+
+
+def found_of(folder: Path, goal: Goal) -> tuple[str, str, str]:
+    """Return what is measured of a goal, whether that is enough, and when it was measured at which commit."""
+    if not goal.file:
+        return f"a test: `{goal.at}`", "as long as it passes", ""
+    document = read_result(folder / f"{goal.file}.json")
+    if document is None:
+        return "**not measured yet**", "", f"`{goal.file}.json` is not there"
+    found = value_at(document, goal.at)
+    of = f"{str(document.get('at', 'no date'))[:10]}, {document.get('commit') or 'unknown'}"
+    if not isinstance(found, bool | int | float):
+        return "**not measured yet**", "", f"not in `{goal.file}.json` of {of}"
+    if goal.asked is None:
+        return number(found), "", of
+    is_enough = found <= goal.asked if goal.is_at_most else found >= goal.asked
+    shown = ("yes" if found else "no") if isinstance(found, bool) else number(found)
+    return shown, "yes" if is_enough else "**no**", of
 
 
 def _table(folder: Path, table: Table) -> str:

@@ -32,18 +32,18 @@ class Table:
     note: str = ""
 
 
-_PLANNING = (
+PLANNING_CODE = (
     "src/hearth/planning",
     "src/hearth/language",
     "src/hearth/learning",
     "src/hearth/models",
     "src/hearth/data",
 )
-_NATURAL_CODE = (*_PLANNING, "src/hearth/tools", "src/hearth/execution", "src/hearth/memory")
+_NATURAL_CODE = (*PLANNING_CODE, "src/hearth/tools", "src/hearth/execution", "src/hearth/memory")
 _MEMORY = ("src/hearth/memory",)
 _GUARD = ("src/hearth/guard",)
 _MERGING = (
-    *_PLANNING,
+    *PLANNING_CODE,
     "packages/hearth-cloud/hearth_cloud/statistics/robust_merge.py",
     "packages/hearth-cloud/hearth_cloud/statistics/private_sums.py",
     "packages/hearth-cloud/hearth_cloud/statistics/public_acts.py",
@@ -78,7 +78,7 @@ def _real(title: str, key: str, columns: tuple[tuple[str, str], ...], floor: Row
     oracle = Row("oracle", by_definition=_same(columns, 0.0, good=1.0, right=1.0))
     command = f"python -m hearth_bench.measure.planning.real_requests{' --slips' if has_slips else ''}"
     file = "real_requests_slips" if has_slips else "real_requests"
-    return Table("Planning", title, file, command, columns, (floor, *rows, oracle), _PLANNING)
+    return Table("Planning", title, file, command, columns, (floor, *rows, oracle), PLANNING_CODE)
 
 
 def _own(title: str, key: str) -> Table:
@@ -93,7 +93,7 @@ def _own(title: str, key: str) -> Table:
             Row("recall", f"results/{key}/recall/"),
             _PERFECT_OWN,
         ),
-        _PLANNING,
+        PLANNING_CODE,
     )
 
 
@@ -136,7 +136,7 @@ def _public(title: str, file: str, note: str = "") -> Table:
             Row("student"),
             Row("oracle: the best of its first six", "oracle_"),
         ),
-        _PLANNING,
+        PLANNING_CODE,
         note,
     )
 
@@ -177,7 +177,7 @@ _FLEET = (
 )
 _ALWAYS_ASKING = Row("oracle: always asking", by_definition={"last_days/exact": 1.0, "last_days/asked": 1.0})
 _OF_FLEET = (
-    *_PLANNING,
+    *PLANNING_CODE,
     "packages/hearth-bench/hearth_bench/data/q2a",
     "packages/hearth-bench/hearth_bench/fleet/habits.py",
 )
@@ -320,7 +320,7 @@ TABLES: tuple[Table, ...] = (
             Row("heads, refusing where nothing is likeliest", "results/as_shipped/"),
             Row("oracle", by_definition=_same(_UNSEEN_KINDS, 1.0)),
         ),
-        (*_PLANNING, "training/tool_heads_train.py", "training/unseen_kinds_measure.py"),
+        (*PLANNING_CODE, "training/tool_heads_train.py", "training/unseen_kinds_measure.py"),
         "A fifth of the kinds at a time. The heads alone: not the classifier that is added to them, nor whole plans.",
     ),
     _natural("Natural requests of three people, run in homes of their own: two thirds that were looked at", "dev"),
@@ -340,7 +340,7 @@ TABLES: tuple[Table, ...] = (
             Row("taught by each owner", "personal."),
             Row("oracle", "oracle."),
         ),
-        (*_PLANNING, "packages/hearth-bench/hearth_bench/data/q2a"),
+        (*PLANNING_CODE, "packages/hearth-bench/hearth_bench/data/q2a"),
     ),
     Table(
         "Planning",
@@ -355,7 +355,7 @@ TABLES: tuple[Table, ...] = (
             Row("taught by each owner", "personal."),
             Row("oracle", by_definition=_same(_Q2A_MEASURES, 1.0, wrong_side_effect=0.0, latency_p50_ms=0.0)),
         ),
-        (*_PLANNING, "packages/hearth-bench/hearth_bench/data/q2a"),
+        (*PLANNING_CODE, "packages/hearth-bench/hearth_bench/data/q2a"),
         "Of the development split: for `make bench`, not for the last word.",
     ),
     Table(
@@ -371,7 +371,7 @@ TABLES: tuple[Table, ...] = (
             Row("always asked, unmasked", "results/always_unmasked/"),
             Row("oracle: right, for nothing", by_definition=_same(_COSTS, 0.0, node_f1=1.0, executed=1.0)),
         ),
-        (*_PLANNING, *_GUARD, "examples/ianvs", "packages/hearth-bench/hearth_bench/scoring/system_metrics.py"),
+        (*PLANNING_CODE, *_GUARD, "examples/ianvs", "packages/hearth-bench/hearth_bench/scoring/system_metrics.py"),
         "The example `examples/ianvs/jointinference`, 41 instructions of one owner; leaked is the share of contacts' "
         "names, addresses and numbers said that left with the request.",
     ),
@@ -413,7 +413,7 @@ TABLES: tuple[Table, ...] = (
             Row("student", "methods/student/"),
             Row("oracle: everything at once", "methods/joint/"),
         ),
-        _PLANNING,
+        PLANNING_CODE,
     ),
     Table(
         "Learning from others",
@@ -432,7 +432,7 @@ TABLES: tuple[Table, ...] = (
             Row("prior and all of its own", "results/curves.small.test/others_and_shipped.200/"),
             Row("oracle", by_definition={"right": 1.0, "node_f1": 1.0}),
         ),
-        (*_PLANNING, "packages/hearth-cloud/hearth_cloud/statistics/robust_merge.py"),
+        (*PLANNING_CODE, "packages/hearth-cloud/hearth_cloud/statistics/robust_merge.py"),
     ),
     Table(
         "Learning from others",
@@ -448,7 +448,7 @@ TABLES: tuple[Table, ...] = (
             Row("judged, always one tool", "results/poison.small.test/one tool.robust/"),
             Row("judged, flipped", "results/poison.small.test/flipped.robust/"),
         ),
-        (*_PLANNING, "packages/hearth-cloud/hearth_cloud/statistics/robust_merge.py"),
+        (*PLANNING_CODE, "packages/hearth-cloud/hearth_cloud/statistics/robust_merge.py"),
     ),
     Table(
         "Learning from others",
@@ -846,7 +846,7 @@ TABLES: tuple[Table, ...] = (
             Row("as shipped", "results/shipped_demonstrations/"),
             Row("oracle: no time", by_definition={"p50_ms": 0.0, "p95_ms": 0.0}),
         ),
-        _PLANNING,
+        PLANNING_CODE,
         "The floor is the worst load.",
     ),
     Table(
