@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hearth_bench.measure.planning.planner_parts import ALL, PARTS
 from hearth_bench.measure.scorecard_goals import BFCL
 from hearth_bench.measure.scorecard_tables import PLANNING_CODE, Row, Table
 
 _GROUP = "Answers from the owner's own things"
+_FURTHER = "Planning and learning, further"
 _CODE = ("src/hearth/memory", "src/hearth/data", "src/hearth/models")
 _READ = (
     ("F1", "extractive_f1"),
@@ -75,6 +77,13 @@ _BFCL_KINDS = (
     ("parallel", "parallel"),
     ("parallel multiple", "parallel_multiple"),
 )
+_PART_SETS = (("real people", "real"), ("own", "own"), ("natural", "natural"), ("taught", "corrections"))
+_WORTH = tuple(
+    (f"{label}: {what}", f"{kind}/{key}")
+    for label, kind in _PART_SETS
+    for what, key in (("touched", "n_touched"), ("worth", "worth"))
+)
+_HARM = tuple((label, f"{kind}/harm") for label, kind in _PART_SETS)
 _LEARNT = (
     ("one example, CPU ms p50", "one_example_cpu_ms/p50"),
     ("300, CPU s", "learnt_300_cpu_s"),
@@ -92,6 +101,22 @@ def _newcomers(title: str, file: str, command: str, note: str) -> Table:
     bounds = (Row("floor: refuses everything it could know", by_definition={**none, "n": 20.0}), *rows)
     return Table(
         _GROUP, title, file, command, _NEWCOMERS, (*bounds, Row("oracle", by_definition=all_right)), _CODE, note
+    )
+
+
+def _parts(title: str, columns: tuple[tuple[str, str], ...], note: str) -> Table:
+    floor = Row("floor: a part that changes nothing", by_definition=_all(columns, 0.0))
+    rows = tuple(Row(f"`{name}`", f"results/parts/{name}/") for name in (*(part.name for part in PARTS), ALL))
+    command = "python -m hearth_bench.measure.planning.parts_left_out"
+    return Table(
+        _FURTHER,
+        title,
+        "parts_left_out",
+        command,
+        columns,
+        (floor, *rows),
+        (*PLANNING_CODE, "src/hearth/agent.py"),
+        note,
     )
 
 
@@ -210,7 +235,7 @@ ANSWER_TABLES: tuple[Table, ...] = (
         _CODE,
     ),
     Table(
-        "Planning and learning, further",
+        _FURTHER,
         "What one correction changes",
         "corrections",
         "python -m hearth_bench.measure.planning.correction_reach",
@@ -228,7 +253,7 @@ ANSWER_TABLES: tuple[Table, ...] = (
         "Asked are .75 of rephrasings and of siblings, none dangerous, .005 of others changed.",
     ),
     Table(
-        "Planning and learning, further",
+        _FURTHER,
         "Functions never seen (BFCL): the right functions",
         "bench_planning_bfcl",
         BFCL,
@@ -243,7 +268,7 @@ ANSWER_TABLES: tuple[Table, ...] = (
         "Asked are .99 of multiple and .95 of live multiple.",
     ),
     Table(
-        "Planning and learning, further",
+        _FURTHER,
         "A plan of the agent's own, of what real people said, milliseconds",
         "real_requests",
         "python -m hearth_bench.measure.planning.real_requests",
@@ -256,7 +281,7 @@ ANSWER_TABLES: tuple[Table, ...] = (
         PLANNING_CODE,
     ),
     Table(
-        "Planning and learning, further",
+        _FURTHER,
         "What learning costs a home",
         "learning_cost",
         "python -m hearth_bench.measure.learning.learning_cost",
@@ -267,5 +292,15 @@ ANSWER_TABLES: tuple[Table, ...] = (
             Row("oracle: nothing", by_definition=_all(_LEARNT, 0.0)),
         ),
         PLANNING_CODE,
+    ),
+    _parts(
+        "What each rule that stays in the planner is worth: the share right with it, less the share without it",
+        _WORTH,
+        "Intervals are in the file, with counts of right and harmful ones. Of a difference there is no oracle.",
+    ),
+    _parts(
+        "The same, of what is harmful (lower is better)",
+        _HARM,
+        "Of a difference there is no oracle.",
     ),
 )  # fmt: skip

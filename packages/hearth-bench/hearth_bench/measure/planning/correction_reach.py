@@ -28,6 +28,7 @@ from hearth_bench.measure.result_file import OWN_DATA, write_result
 
 NOW = dt.datetime.fromisoformat("2026-11-20T09:30:00+01:00")
 PEOPLE = ("Yusuf", "Ivy", "Priya", "Joanna")
+CONTEXT = Context(country="GB", entities=tuple(Entity(name, "person") for name in PEOPLE))
 _ELSEWHERE = ("held_out_requests.jsonl", "blind_requests.jsonl")
 _DECIDING = frozenset({"EmailAddress", "PhoneNumber", "PersonName", "FilePath", "Url"})
 
@@ -35,31 +36,29 @@ _DECIDING = frozenset({"EmailAddress", "PhoneNumber", "PersonName", "FilePath", 
 def main() -> None:
     started, cpu = time.perf_counter(), time.process_time()
     specs = load_tools(None).specs
-    context = Context(country="GB", entities=tuple(Entity(name, "person") for name in PEOPLE))
     planner = RecallPlanner(MiniLMEncoder.open())
     planner.add(shipped_demonstrations())
 
     def planned(text: str) -> Plan | Refusal:
-        return planner.plan(Request(text, NOW), context, specs)
+        return planner.plan(Request(text, NOW), CONTEXT, specs)
 
-    cases = [json.loads(line) for line in (OWN_DATA / "corrections.jsonl").open()]
+    cases = read_cases()
     elsewhere = [json.loads(line)["user_request"] for name in _ELSEWHERE for line in (OWN_DATA / name).open()]
     others = {text: _tools_and_values(planned(text)) for text in elsewhere}
     counts: dict[str, list[bool]] = {}
     learning_ms = []
     for case in cases:
-        asked = _asked(case)
+        asked = asked_of(case)
         for kind, text, gold in asked:
-            counts.setdefault(f"{kind}_before", []).append(_is_right(text, gold, planned(text), specs))
-        plan = plan_from_json({"task_nodes": gold_nodes(case["plan"])})
+            counts.setdefault(f"{kind}_before", []).append(is_right(text, gold, planned(text), specs))
         begun = time.process_time()
-        planner.add([Demonstration(case["id"], case["request"], plan, source="owner", now=NOW)])
+        planner.add([taught_by(case)])
         planned("what time is it")
         learning_ms.append((time.process_time() - begun) * 1000)
         for kind, text, gold in asked:
             answer = planned(text)
-            counts.setdefault(kind, []).append(_is_right(text, gold, answer, specs))
-            counts.setdefault("dangerous", []).append(_is_dangerous(text, answer, specs))
+            counts.setdefault(kind, []).append(is_right(text, gold, answer, specs))
+            counts.setdefault("dangerous", []).append(is_dangerous(text, answer, specs))
         changed = [_tools_and_values(planned(text)) != others[text] for text in elsewhere]
         counts.setdefault("changed_elsewhere", []).extend(changed)
         planner.remove(case["id"])
@@ -67,6 +66,17 @@ def main() -> None:
     results |= {"n_corrections": len(cases), "n": {name: len(found) for name, found in counts.items()}}
     results["learning_and_one_plan_cpu_ms"] = round(sorted(learning_ms)[len(learning_ms) // 2], 1)
     write_result("corrections", results, seed=0, cpu_s=time.process_time() - cpu, wall_s=time.perf_counter() - started)
+
+
+def read_cases() -> list[dict[str, Any]]:
+    """Read the corrections, each with its rephrasings and siblings."""
+    return [json.loads(line) for line in (OWN_DATA / "corrections.jsonl").open()]
+
+
+def taught_by(case: Mapping[str, Any]) -> Demonstration:
+    """Return what a correction teaches."""
+    plan = plan_from_json({"task_nodes": gold_nodes(case["plan"])})
+    return Demonstration(case["id"], case["request"], plan, source="owner", now=NOW)
 
 
 def gold_nodes(steps: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
@@ -77,13 +87,15 @@ def gold_nodes(steps: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _asked(case: Mapping[str, Any]) -> list[tuple[str, str, Sequence[Any]]]:
+def asked_of(case: Mapping[str, Any]) -> list[tuple[str, str, Sequence[Any]]]:
+    """Return what is asked once a correction is taught: kind, text and the right steps."""
     siblings = [("siblings", one["request"], one["plan"]) for one in case["siblings"]]
     rephrased = [("rephrasings", text, case["plan"]) for text in case["rephrasings"]]
     return [("itself", case["request"], case["plan"]), *rephrased, *siblings]
 
 
-def _is_right(text: str, gold: Sequence[Any], answer: Plan | Refusal, specs: Mapping[str, ToolSpec]) -> bool:
+def is_right(text: str, gold: Sequence[Any], answer: Plan | Refusal, specs: Mapping[str, ToolSpec]) -> bool:
+    """Return whether an answer has the right tools and every argument right."""
     raw = {"task_nodes": gold_nodes(gold)}
     for node in raw["task_nodes"]:
         for argument in node["arguments"]:
@@ -93,7 +105,8 @@ def _is_right(text: str, gold: Sequence[Any], answer: Plan | Refusal, specs: Map
     return judge(wanted, raw, answer if isinstance(answer, Plan) else None, specs).exact
 
 
-def _is_dangerous(text: str, answer: Plan | Refusal, specs: Mapping[str, ToolSpec]) -> bool:
+def is_dangerous(text: str, answer: Plan | Refusal, specs: Mapping[str, ToolSpec]) -> bool:
+    """Return whether an answer changes or sends with a value that says where and that the request does not say."""
     if not isinstance(answer, Plan) or all(specs[step.tool].effect == "none" for step in answer.steps):
         return False
     said = "".join(c for c in text.casefold() if c.isalnum())

@@ -93,13 +93,19 @@ def ask_person(person: str, side: Side, encoder: Encoder) -> list[Judged]:
 def asked_at_home(person: str, requests: Sequence[NaturalRequest], encoder: Encoder) -> list[Judged]:
     """Ask requests of a person, each in a fresh copy of the home."""
     with tempfile.TemporaryDirectory() as folder:
-        model = Path(folder) / "model"
-        write_person_home(person, model)
-        agent = _opened(model, person, encoder)
-        for _ in agent.learn_shipped():
-            pass
-        agent.close()
-        return [_asked(one, model, Path(folder) / one.id, encoder) for one in requests]
+        model = taught_home(person, Path(folder), encoder)
+        return [asked_in_copy(one, model, Path(folder) / one.id, encoder) for one in requests]
+
+
+def taught_home(person: str, folder: Path, encoder: Encoder) -> Path:
+    """Write a person's home into a folder, taught what is shipped, to be copied for each request."""
+    model = folder / f"model-{person}"
+    write_person_home(person, model)
+    agent = _opened(model, person, encoder)
+    for _ in agent.learn_shipped():
+        pass
+    agent.close()
+    return model
 
 
 def _opened(home: Path, person: str, encoder: Encoder) -> Agent:
@@ -107,7 +113,8 @@ def _opened(home: Path, person: str, encoder: Encoder) -> Agent:
     return Agent.open(home, FixedApprover(answer=True), environ=os.environ, clock=lambda: now, encoder=encoder)
 
 
-def _asked(request: NaturalRequest, model: Path, home: Path, encoder: Encoder) -> Judged:
+def asked_in_copy(request: NaturalRequest, model: Path, home: Path, encoder: Encoder) -> Judged:
+    """Ask one request in a copy of a home, which is gone afterwards."""
     shutil.copytree(model, home)
     before = read_records(home)
     begun = time.perf_counter()

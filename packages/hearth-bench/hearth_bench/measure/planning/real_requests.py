@@ -105,6 +105,11 @@ def judge(one: RealRequest, answer: Plan | Refusal, specs: Mapping[str, ToolSpec
     return "memory" if set(tools) <= {"search_memory", "find_answer"} else "wrong"
 
 
+def is_good(one: RealRequest, verdict: str) -> bool:
+    """Return whether a verdict is a good end of a request: one that a tool serves, none serves, or that is talk."""
+    return verdict in (("right", "asked_rightly") if one.kind == "tool" else ("right", "refused"))
+
+
 def _is_shown(one: RealRequest, verdict: str, show: str) -> str:
     is_served = one.kind == "tool"
     if show == "unserved":
@@ -116,17 +121,17 @@ def _is_shown(one: RealRequest, verdict: str, show: str) -> str:
 def _summary(judged: Sequence[tuple[RealRequest, str]]) -> dict[str, object]:
     found: dict[str, object] = {}
     for kind, name in (("tool", "served_requests"), ("none", "unserved_requests"), ("chat", "talk")):
-        verdicts = [verdict for one, verdict in judged if one.kind == kind]
+        mine = [(one, verdict) for one, verdict in judged if one.kind == kind]
+        verdicts = [verdict for _, verdict in mine]
         if not verdicts:
             continue
         share: dict[str, object] = {"n": len(verdicts)}
         for verdict in ("right", "asked_rightly", "asked", "refused", "memory", "wrong", "acts_wrongly"):
             share[verdict] = round(verdicts.count(verdict) / len(verdicts), 4)
-        good = ("right", "asked_rightly") if kind == "tool" else ("right", "refused")
-        is_good = np.array([verdict in good for verdict in verdicts], dtype=float)
-        drawn = np.random.default_rng(0).integers(0, len(is_good), (_N_RESAMPLED, len(is_good)))
-        interval = np.quantile(is_good[drawn].mean(axis=1), (0.025, 0.975))
-        share["good"] = round(float(is_good.mean()), 4)
+        good = np.array([is_good(one, verdict) for one, verdict in mine], dtype=float)
+        drawn = np.random.default_rng(0).integers(0, len(good), (_N_RESAMPLED, len(good)))
+        interval = np.quantile(good[drawn].mean(axis=1), (0.025, 0.975))
+        share["good"] = round(float(good.mean()), 4)
         share["good_interval_95"] = [round(float(end), 4) for end in interval]
         found[name] = share
     return found

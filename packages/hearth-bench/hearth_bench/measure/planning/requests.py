@@ -67,6 +67,10 @@ class Judged:
     node_f1: float
     wrong_side_effect: bool
 
+    @property
+    def is_right(self) -> bool:
+        return self.exact if self.in_scope else not self.planned
+
 
 def main() -> None:
     started, cpu = time.perf_counter(), time.process_time()
@@ -160,7 +164,7 @@ def summary(judged: Sequence[Judged]) -> dict[str, object]:
     outside = [j for j in judged if not j.in_scope]
     return {
         "n": len(judged),
-        "right": _share(j.exact if j.in_scope else not j.planned for j in judged),
+        "right": _share(j.is_right for j in judged),
         "exact": _share(j.exact for j in inside),
         "tools_right": _share(j.tools_right for j in inside),
         "node_f1": round(float(np.mean([j.node_f1 for j in inside])), 4),
@@ -183,7 +187,7 @@ def _show(
 ) -> None:
     for line, data, plan in zip(gold, raw, plans):
         verdict = judge(line, data, plan, specs)
-        if not (verdict.exact if verdict.in_scope else not verdict.planned):
+        if not verdict.is_right:
             print(f"{line.id} {line.request!r}", file=sys.stderr)
             for step in plan.steps if plan else ():
                 print(f"    got  {step.tool} {dict(step.arguments)}", file=sys.stderr)
