@@ -305,6 +305,7 @@ def measure(
     }
     scores.setdefault("link_f1", None)
     scores |= _by_novelty(train, graphs, wanted)
+    scores |= tools_right_by_kind(plans, test)
     scores |= _arguments(plans, test, drafter, filler is not None, progress)
     for prefix, bound in _bounds(rankings, read, train, test, student).items():
         mine = plan_scores(bound, wanted, names)
@@ -390,7 +391,6 @@ def _arguments(
         for ending, made in (("", [plan.steps for plan in plans]), ("_given_tools", steps)):
             mine = argument_scores([made[row] for row in rows], [calls[row] for row in rows], test.tools)
             found[f"calls_exact_{kind}{ending}"] = _rounded(mine["calls_exact"])
-        found[f"n_{kind}"] = len(rows)
     if drafter.links_by_reference:
         graphs = [PlanGraph(gold.graph.nodes, links_of_steps(mine)) for gold, mine in zip(golds, steps)]
         found["link_f1_given_tools"] = _rounded(taskbench_link_f1(graphs, [gold.graph for gold in golds]))
@@ -404,6 +404,17 @@ def _by_kind(data: PlanData) -> dict[str, list[int]]:
         if isinstance(fields.get("kind"), str):
             rows.setdefault(str(fields["kind"]), []).append(row)
     return dict(sorted(rows.items())) if len(rows) > 1 else {}
+
+
+def tools_right_by_kind(plans: Sequence[Plan], data: PlanData) -> dict[str, float]:
+    """Return the share of requests whose plan calls the right tools as often, by kind, whatever the arguments."""
+    found: dict[str, float] = {}
+    wanted = [Counter(gold.graph.nodes) for gold in data.gold()]
+    for kind, rows in _by_kind(data).items():
+        right = [Counter(step.tool for step in plans[row].steps) == wanted[row] for row in rows]
+        found[f"tools_right_{kind}"] = round(float(np.mean(right)), 4)
+        found[f"n_{kind}"] = len(rows)
+    return found
 
 
 def _refusals(drafter: Drafter, unserved: PlanData | None, progress: Progress) -> dict[str, float | int]:

@@ -20,6 +20,7 @@ from hearth_bench.suites.planning_suite import (
     options_for,
     read_all,
     run_planning,
+    tools_right_by_kind,
 )
 
 OPTIONS = StudentOptions(reading=ReadingOptions(n_cosines=64, n_words=64), n_fit=60)
@@ -86,6 +87,29 @@ def test_the_requests_put_to_the_teacher_are_those_expected_to_be_worst() -> Non
     proud = [Ranking((Candidate(("nothing",), (), 1.0),), 0.1, ())] * 4
     doubting = [Ranking((Candidate(tools, (), 0.2),), 1.0, ()) for tools in right[4:]]
     assert judge([*proud, *doubting], shown, names)["node_f1_asking_40"] == pytest.approx(0.6)
+
+
+def test_right_tools_are_counted_by_kind() -> None:
+    kinds = ("one", "one", "several", "several", "several")
+    shown = tuple(
+        Demonstration(f"k{k}", "", Plan((Step("find_train"), Step("book_train"))))
+        if kind == "several"
+        else Demonstration(f"k{k}", "", Plan((Step("find_train"),)))
+        for k, kind in enumerate(kinds)
+    )
+    data = PlanData(shown, TOOLS, "", unknown=tuple({"kind": kind} for kind in kinds))
+    planned = (
+        ("find_train",),
+        ("find_hotel",),
+        ("book_train", "find_train"),  # in another order
+        ("find_train", "book_train", "book_train"),  # once too often
+        ("find_train",),  # too few
+    )
+    plans = [Plan(tuple(map(Step, tools))) for tools in planned]
+    right = {"tools_right_one": 0.5, "n_one": 2, "tools_right_several": 0.3333, "n_several": 3}
+    assert tools_right_by_kind(plans, data) == right
+    alike = PlanData(shown[:2], TOOLS, "", unknown=({"kind": "one"}, {"kind": "one"}))
+    assert tools_right_by_kind(plans[:2], alike) == {}
 
 
 def test_an_unknown_method_is_named() -> None:
