@@ -84,6 +84,23 @@ _WORTH = tuple(
     for what, key in (("touched", "n_touched"), ("worth", "worth"))
 )
 _HARM = tuple((label, f"{kind}/harm") for label, kind in _PART_SETS)
+_SOURCES = tuple((source, source) for source in ("slurp", "hwu", "smcalflow", "xsid", "almond", "ha", "all"))
+_FILES = (
+    ("held out", "held_out_requests"),
+    ("blind", "blind_requests"),
+    ("home", "home_requests"),
+    ("varied", "varied_requests"),
+    ("week", "week_requests"),
+    ("32 more people", "new_people_requests"),
+    ("16 more", "unseen_people_requests"),
+)
+_RELIABLE = (
+    ("plans", "n"),
+    ("confidence", "confidence"),
+    ("good", "right"),
+    ("ECE", "ece"),
+    ("its floor", "ece_floor"),
+)
 _LEARNT = (
     ("one example, CPU ms p50", "one_example_cpu_ms/p50"),
     ("300, CPU s", "learnt_300_cpu_s"),
@@ -303,5 +320,51 @@ ANSWER_TABLES: tuple[Table, ...] = (
         "The same, of what is harmful (lower is better)",
         _HARM,
         "Of a difference there is no oracle.",
+    ),
+    Table(
+        _FURTHER,
+        "What ranking could gain, of what real people said that a tool serves: right, or rightly asked back",
+        "real_requests_bounds",
+        "python -m hearth_bench.measure.planning.real_requests --bounds",
+        _SOURCES,
+        (
+            Row("floor: the nearest demonstration copied", "results/@served_requests/floor_nearest_copied"),
+            Row("the plan", "results/@served_requests/plan"),
+            Row("oracle: the best of the first six candidates", "results/@served_requests/oracle_best_of_six"),
+            Row("oracle: the best of them and the plan", "results/@served_requests/oracle_best_of_six_or_plan"),
+        ),
+        PLANNING_CODE,
+        "Candidates are of the whole request as one thing, so those of several acts are none of them.",
+    ),
+    Table(
+        _FURTHER,
+        "What ranking could gain, of the project's own requests: right",
+        "requests_bounds",
+        "python -m hearth_bench.measure.planning.requests --bounds",
+        _FILES,
+        (
+            Row("floor: the nearest demonstration copied", "results/@floor_nearest_copied/right"),
+            Row("recall", "results/@recall/right"),
+            Row("oracle: the best of the first six candidates", "results/@oracle_best_of_six/right"),
+            Row("oracle: the best of them and the plan", "results/@oracle_best_of_six_or_plan/right"),
+        ),
+        PLANNING_CODE,
+    ),
+    Table(
+        _FURTHER,
+        "How often a plan of some confidence is good, of what real people said",
+        "real_requests",
+        "python -m hearth_bench.measure.planning.real_requests",
+        _RELIABLE,
+        (
+            Row("floor: wholly sure, never good", by_definition={"confidence": 1.0, "right": 0.0, "ece": 1.0}),
+            *(
+                Row(name, f"results/reliability/bins/{name}/")
+                for name in (f"{k / 10:.1f} to {(k + 1) / 10:.1f}" for k in range(10))
+            ),
+            Row("all plans", "results/reliability/"),
+            Row("oracle: as often good as it is sure", by_definition={"ece": 0.0}),
+        ),
+        PLANNING_CODE,
     ),
 )  # fmt: skip

@@ -300,6 +300,31 @@ def calibration_error(confidences: Sequence[float], is_right: Sequence[bool], n_
     return error
 
 
+def reliability_curve(
+    confidences: Sequence[float], is_right: Sequence[bool], n_bins: int = 10
+) -> list[dict[str, float | int | None]]:
+    """Return, for each bin of equal width, how many answers lie in it, their mean confidence and the share right.
+
+    The bins are those of `calibration_error`; an empty one has no means.
+    """
+    sure, right = np.asarray(confidences, dtype=np.float64), np.asarray(is_right, dtype=np.float64)
+    bins = np.minimum((sure * n_bins).astype(int), n_bins - 1)
+    curve: list[dict[str, float | int | None]] = []
+    for b in range(n_bins):
+        inside = bins == b
+        means = (float(sure[inside].mean()), float(right[inside].mean())) if inside.any() else (None, None)
+        curve.append(
+            {
+                "from": b / n_bins,
+                "to": (b + 1) / n_bins,
+                "n": int(inside.sum()),
+                "confidence": means[0],
+                "right": means[1],
+            }
+        )
+    return curve
+
+
 def calibration_floor(confidences: Sequence[float], n_bins: int = 10, n_draws: int = 100) -> float:
     """Return the mean ECE if each confidence were exactly the probability of being right: the error due to few samples.
 

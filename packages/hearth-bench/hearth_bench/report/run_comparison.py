@@ -24,7 +24,7 @@ N_DRAWS = 10_000
 _MIDDLE = (2.5, 97.5)
 _MAX_CELLS = 4_000_000
 """Most cells of one block of draws, to limit memory."""
-LESS_IS_BETTER = frozenset({"ms", "cloud", "tokens", "bytes_out", "energy_j", "wall_s", "cpu_s"})
+LESS_IS_BETTER = frozenset({"ms", "cloud", "tokens", "bytes_out", "energy_j", "wall_s", "cpu_s", "harmful"})
 MIN_TO_WIN = 10
 """Fewest pairs for a win: with fewer, resampling says too little (three that agree would be certain)."""
 _MIN_GROUP = 3

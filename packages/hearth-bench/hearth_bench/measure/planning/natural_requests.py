@@ -1,6 +1,7 @@
 """Measure what becomes of natural requests: three invented people, each with a home of their own and 100 requests.
 
-    python -m hearth_bench.measure.planning.natural_requests [--side dev|blind] [--person NAME] [--show]
+    python -m hearth_bench.measure.planning.natural_requests [--side dev|blind] [--person NAME] [--keep FILE]
+                                                             [--show]
 
 Writes packages/hearth-bench/results/natural_requests.json, each side beside the other. The agent's own `run` on a fresh
 copy of the home for each request or conversation, a fixed clock, an owner who says yes to everything. The home's files
@@ -10,7 +11,8 @@ and the answer are judged (`hearth_bench.scoring.outcome_judge`):
 * `refused` where a tool was there; `wrong_shown`: it said its doubt, asked needlessly or said that it failed;
 * `wrong_silent`: it looks like success; `dangerous`: something was sent, deleted or opened that nobody asked for.
 
-The blind third is only counted: `--show` prints requests of the development side alone.
+`--keep` writes each verdict, to be compared (`kept_verdicts`). The blind third is only counted: `--show` prints
+requests of the development side alone.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ from hearth_bench.data.natural_homes.natural_people import (
     read_requests_of,
     write_person_home,
 )
+from hearth_bench.measure.kept_verdicts import Kept, write_kept
 from hearth_bench.measure.result_file import RESULTS, write_result
 from hearth_bench.scoring.home_records import Change, changes_between, read_records
 from hearth_bench.scoring.outcome_judge import VERDICTS, Outcome, Verdict, judge_outcome
@@ -63,6 +66,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--side", choices=SIDES, default="dev", help="the side to measure; only dev is ever shown")
     options.add_argument("--person", choices=PEOPLE, help="one person only; nothing is written")
+    options.add_argument("--keep", type=Path, metavar="FILE", help="write the verdict on each request here")
     options.add_argument("--show", action="store_true", help="print what did not go right, of dev only")
     chosen = options.parse_args()
     side = cast("Side", chosen.side)
@@ -71,6 +75,8 @@ def main() -> None:
     judged: list[Judged] = []
     for person in [chosen.person] if chosen.person else PEOPLE:
         judged += ask_person(person, side, encoder)
+    if chosen.keep is not None:
+        write_kept(chosen.keep, f"natural_requests, {side}", [_kept(one) for one in judged])
     if chosen.show and side == "dev":
         show_failed(judged)
     print(_table(judged), file=sys.stderr)
@@ -83,6 +89,11 @@ def main() -> None:
             cpu_s=time.process_time() - cpu,
             wall_s=time.perf_counter() - started,
         )
+
+
+def _kept(one: Judged) -> Kept:
+    groups = {"person": one.request.person, "kind": one.request.kind}
+    return Kept(one.request.id, one.verdict, one.verdict == "right", one.verdict == "dangerous", groups)
 
 
 def ask_person(person: str, side: Side, encoder: Encoder) -> list[Judged]:

@@ -1,26 +1,31 @@
 """Measure how many whole requests are planned right, on files with gold plans that nothing was tuned on.
 
-    python -m hearth_bench.measure.planning.requests [FILE.jsonl ...]
+    python -m hearth_bench.measure.planning.requests [FILE.jsonl ...] [--limit N] [--bounds] [--keep FILE] [--show]
 
-Writes packages/hearth-bench/results/requests.json. Default files: the held-out set (its author saw part of its failures
-while writing demonstrations), the blind set (written without sight of the demonstrations), requests to a home, a
-fifth of what eight authors had invented people say, and a fifth of what six more wrote of such people's whole week (the
-other four fifths are demonstrations); what 32 more people would ask: nothing of them was learnt, but failures were
-looked at and thresholds chosen by them; last what 16 more would ask, which nobody looks at. Gold may list further right
-values under `accept`; null among them means that the argument may be left out. Leading articles are forgiven in free
-text, and a phone number is the same with the measure's country or without; nothing else is.
+Writes packages/hearth-bench/results/requests.json, if no files are named and there is no limit. Default files: the
+held-out set (its author saw part of its failures while writing demonstrations), the blind set (written without sight of
+the demonstrations), requests to a home, a fifth of what eight authors had invented people say, and a fifth of what six
+more wrote of such people's whole week (the other four fifths are demonstrations); what 32 more people would ask:
+nothing of them was learnt, but failures were looked at and thresholds chosen by them; last what 16 more would ask,
+which nobody looks at. Gold may list further right values under `accept`; null among them means that the argument may be
+left out. Leading articles are forgiven in free text, and a phone number is the same with the measure's country or
+without; nothing else is.
 
 Per file: `n`, `refusal_recall` (out-of-scope requests not planned), `wrongly_refused` (in-scope ones not planned),
 `tools_right` (same tools, order aside, of those in scope), `node_f1` (macro), `exact` (tools, references and all
 arguments right), `right` (exact or rightly refused, of all), `wrong_side_effect` (share of all requests whose plan
 changes or sends something that gold does not), and the same for a floor: the nearest demonstration's plan, unchanged.
+
+`--keep` writes each verdict, to be compared (`kept_verdicts`). `--bounds` writes requests_bounds.json instead: beside
+`recall` and the floor, the best of the first six candidates for the whole request (`oracle_best_of_six`) and the better
+of that and the plan, which is what ranking them better could reach.
 """
 
 from __future__ import annotations
 
+import argparse
 import datetime as dt
 import json
-import os
 import re
 import sys
 import time
@@ -34,10 +39,13 @@ import numpy as np
 
 from hearth.agent import shipped_demonstrations
 from hearth.formats.plans import read_demonstrations
+from hearth.language.reading import Utterance
 from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
 from hearth.types import Argument, Context, Demonstration, Plan, Ref, Request, Step, ToolSpec
+from hearth_bench.measure.kept_verdicts import Kept, write_kept
+from hearth_bench.measure.planning.ranking_bounds import Copies, first_candidates
 from hearth_bench.measure.result_file import OWN_DATA, write_result
 
 FILES = (
@@ -73,30 +81,69 @@ class Judged:
 
 
 def main() -> None:
+    options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    options.add_argument("files", nargs="*", type=Path, metavar="FILE.jsonl", help="other files; nothing is written")
+    options.add_argument("--limit", type=int, help="at most so many of each file; nothing is written")
+    options.add_argument("--bounds", action="store_true", help="an oracle beside the plans; takes longer")
+    options.add_argument("--keep", type=Path, metavar="FILE", help="write the verdict on each request here")
+    options.add_argument("--show", action="store_true", help="print what did not come out right")
+    chosen = options.parse_args()
     started, cpu = time.perf_counter(), time.process_time()
     specs = load_tools(None).specs
     encoder = MiniLMEncoder.open()
     planner = RecallPlanner(encoder)
     planner.add(shipped_demonstrations())
-    floor = encoder.encode([d.request for d in shipped_demonstrations()])
+    copies = Copies(encoder, shipped_demonstrations())
     results: dict[str, object] = {"n_demonstrations": len(planner)}
-    paths = [Path(name) for name in sys.argv[1:]] or [OWN_DATA / name for name in FILES]
-    for path in paths:
-        gold, raw = list(read_demonstrations(path)), [json.loads(line) for line in path.open()]
-        plans, copies = [], []
-        for line in gold:
+    kept: list[Kept] = []
+    for path in chosen.files or [OWN_DATA / name for name in FILES]:
+        gold = list(read_demonstrations(path))[: chosen.limit]
+        raw = [json.loads(line) for line in path.open()][: chosen.limit]
+        rows: list[dict[str, Judged]] = []
+        plans: list[Plan | None] = []
+        for line, data in zip(gold, raw, strict=True):
             request = Request(line.request, line.now or _moment(NOW))
             answer = planner.plan(request, Context(country=COUNTRY), specs)
             plans.append(answer if isinstance(answer, Plan) else None)
-            nearest = int(np.argmax(floor @ encoder.encode([line.request])[0]))
-            copies.append(shipped_demonstrations()[nearest].plan)
-        results[path.stem] = {
-            "recall": summary([judge(g, r, p, specs) for g, r, p in zip(gold, raw, plans)]),
-            "floor_nearest_copied": summary([judge(g, r, p, specs) for g, r, p in zip(gold, raw, copies)]),
-        }
-        if os.environ.get("SHOW"):
+            row = {
+                "recall": judge(line, data, plans[-1], specs),
+                "floor_nearest_copied": judge(line, data, copies.plan(line.request), specs),
+            }
+            if chosen.bounds:
+                said = Utterance.of(request, Context(country=COUNTRY))
+                row |= _oracles(row["recall"], [
+                    judge(line, data, first if isinstance(first, Plan) else None, specs)
+                    for first in first_candidates(planner, said, specs)
+                ])  # fmt: skip
+            rows.append(row)
+        results[path.stem] = {name: summary([row[name] for row in rows]) for name in rows[0]} if rows else {}
+        kept += [_kept(path.stem, line, row["recall"]) for line, row in zip(gold, rows, strict=True)]
+        if chosen.show:
             _show(gold, raw, plans, specs)
-    write_result("requests", results, seed=0, cpu_s=time.process_time() - cpu, wall_s=time.perf_counter() - started)
+    if chosen.keep is not None:
+        write_kept(chosen.keep, "requests", kept)
+    if chosen.files or chosen.limit is not None:
+        print(json.dumps(results, indent=2))
+        return
+    name = "requests_bounds" if chosen.bounds else "requests"
+    write_result(name, results, seed=0, cpu_s=time.process_time() - cpu, wall_s=time.perf_counter() - started)
+
+
+def _oracles(planned: Judged, first: Sequence[Judged]) -> dict[str, Judged]:
+    """Return the best of the first candidates, and the best of them and the plan."""
+    best = max(first or [planned], key=_worth)
+    return {"oracle_best_of_six": best, "oracle_best_of_six_or_plan": max((planned, best), key=_worth)}
+
+
+def _worth(one: Judged) -> tuple[bool, bool, bool, float]:
+    return one.is_right, not one.wrong_side_effect, one.tools_right, one.node_f1
+
+
+def _kept(file: str, line: Demonstration, judged: Judged) -> Kept:
+    verdict = "right" if judged.is_right else "refused" if not judged.planned else "planned wrongly"
+    verdict = "wrong side effect" if judged.wrong_side_effect else verdict
+    groups = {"file": file, "scope": "served" if judged.in_scope else "unserved"}
+    return Kept(f"{file}/{line.id}", verdict, judged.is_right, judged.wrong_side_effect, groups)
 
 
 def judge(gold: Demonstration, raw: Mapping[str, Any], plan: Plan | None, specs: Mapping[str, ToolSpec]) -> Judged:
