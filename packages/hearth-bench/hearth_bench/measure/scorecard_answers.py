@@ -263,12 +263,17 @@ ANSWER_TABLES: tuple[Table, ...] = (
             Row("right: itself", "results/itself"),
             Row("right: rephrasings", "results/rephrasings"),
             Row("right: siblings", "results/siblings"),
+            Row("first twelve, right: rephrasings", "results/first_twelve/rephrasings"),
+            Row("first twelve, right: siblings", "results/first_twelve/siblings"),
+            Row("thirteen further, right: rephrasings", "results/further/rephrasings"),
+            Row("thirteen further, right: siblings", "results/further/siblings"),
             Row("dangerous", "results/dangerous"),
             Row("others changed", "results/changed_elsewhere"),
             Row("oracle of what is right", by_definition={"": 1.0}),
         ),
         PLANNING_CODE,
-        "Asked are .75 of rephrasings and of siblings, none dangerous, .005 of others changed.",
+        "Asked are .75 of rephrasings and of siblings, none dangerous, .005 of others changed. The further "
+        "thirteen were written before the planner saw any of them.",
     ),
     Table(
         _FURTHER,

@@ -1,16 +1,19 @@
 """Measure what one correction changes: the request itself, its rephrasings, its siblings with other values, all else.
 
-    python -m hearth_bench.measure.planning.correction_reach
+    python -m hearth_bench.measure.planning.correction_reach [--limit N]
 
-Writes packages/hearth-bench/results/corrections.json. Twelve corrections (`measure/data/corrections.jsonl`), each
-taught alone to a planner that knows what ships. `right`: same tools, every argument right (leading articles forgiven).
-`dangerous`: a plan that changes or sends with a value that decides where something goes and that the request does not
-say. `changed_elsewhere`: the share of held-out and blind requests whose plan is another after the correction. `before`
-is the same before it was taught. Not covered: what several corrections do to each other.
+Writes packages/hearth-bench/results/corrections.json (nothing with a limit). Twenty-five corrections
+(`measure/data/corrections.jsonl`), each with four rephrasings and four siblings, each taught alone to a planner that
+knows what ships. `right`: same tools, every argument right (leading articles forgiven). `dangerous`: a plan that
+changes or sends with a value that decides where something goes and that the request does not say. `changed_elsewhere`:
+the share of held-out and blind requests whose plan is another after the correction. `before` is the same before it was
+taught. `first_twelve` are those of the first file, whose failures were looked at; `further` the thirteen that were
+written later, all of them before the planner saw any. Not covered: what several corrections do to each other.
 """
 
 from __future__ import annotations
 
+import argparse
 import datetime as dt
 import json
 import time
@@ -29,11 +32,16 @@ from hearth_bench.measure.result_file import OWN_DATA, write_result
 NOW = dt.datetime.fromisoformat("2026-11-20T09:30:00+01:00")
 PEOPLE = ("Yusuf", "Ivy", "Priya", "Joanna")
 CONTEXT = Context(country="GB", entities=tuple(Entity(name, "person") for name in PEOPLE))
+N_LOOKED_AT = 12
+"""The first corrections of the file, whose failures were looked at."""
 _ELSEWHERE = ("held_out_requests.jsonl", "blind_requests.jsonl")
 _DECIDING = frozenset({"EmailAddress", "PhoneNumber", "PersonName", "FilePath", "Url"})
 
 
 def main() -> None:
+    options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    options.add_argument("--limit", type=int, help="only the last so many corrections; nothing is written")
+    chosen = options.parse_args()
     started, cpu = time.perf_counter(), time.process_time()
     specs = load_tools(None).specs
     planner = RecallPlanner(MiniLMEncoder.open())
@@ -43,11 +51,13 @@ def main() -> None:
         return planner.plan(Request(text, NOW), CONTEXT, specs)
 
     cases = read_cases()
+    first = len(cases) - (len(cases) if chosen.limit is None else min(max(chosen.limit, 1), len(cases)))
     elsewhere = [json.loads(line)["user_request"] for name in _ELSEWHERE for line in (OWN_DATA / name).open()]
     others = {text: _tools_and_values(planned(text)) for text in elsewhere}
-    counts: dict[str, list[bool]] = {}
+    groups: dict[str, dict[str, list[bool]]] = {}
     learning_ms = []
-    for case in cases:
+    for number, case in enumerate(cases[first:], first):
+        counts = groups.setdefault("first_twelve" if number < N_LOOKED_AT else "further", {})
         asked = asked_of(case)
         for kind, text, gold in asked:
             counts.setdefault(f"{kind}_before", []).append(is_right(text, gold, planned(text), specs))
@@ -62,15 +72,27 @@ def main() -> None:
         changed = [_tools_and_values(planned(text)) != others[text] for text in elsewhere]
         counts.setdefault("changed_elsewhere", []).extend(changed)
         planner.remove(case["id"])
-    results: dict[str, object] = {name: round(sum(found) / len(found), 4) for name, found in counts.items()}
-    results |= {"n_corrections": len(cases), "n": {name: len(found) for name, found in counts.items()}}
+    results: dict[str, object] = summary(list(groups.values()))
+    results |= {name: summary([counts]) for name, counts in groups.items()}
+    results["n_corrections"] = len(cases) - first
     results["learning_and_one_plan_cpu_ms"] = round(sorted(learning_ms)[len(learning_ms) // 2], 1)
+    if chosen.limit is not None:
+        print(json.dumps(results, indent=2))
+        return
     write_result("corrections", results, seed=0, cpu_s=time.process_time() - cpu, wall_s=time.perf_counter() - started)
+
+
+def summary(groups: Sequence[Mapping[str, Sequence[bool]]]) -> dict[str, object]:
+    """Return the share of each count over groups of corrections, and of how many it is."""
+    names = list(dict.fromkeys(name for counts in groups for name in counts))
+    joined = {name: [one for counts in groups for one in counts.get(name, ())] for name in names}
+    shares: dict[str, object] = {name: round(sum(found) / len(found), 4) for name, found in joined.items()}
+    return {**shares, "n": {name: len(found) for name, found in joined.items()}}
 
 
 def read_cases() -> list[dict[str, Any]]:
     """Read the corrections, each with its rephrasings and siblings."""
-    return [json.loads(line) for line in (OWN_DATA / "corrections.jsonl").open()]
+    return [json.loads(line) for line in (OWN_DATA / "corrections.jsonl").read_text().splitlines()]
 
 
 def taught_by(case: Mapping[str, Any]) -> Demonstration:

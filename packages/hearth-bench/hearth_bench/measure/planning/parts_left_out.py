@@ -172,7 +172,7 @@ class _Own:
     def __init__(self, agent: Agent, limit: int | None) -> None:
         rows: dict[str, tuple[Demonstration, Mapping[str, Any]]] = {}
         for name in requests.FILES:
-            lines = [json.loads(line) for line in (OWN_DATA / name).open()]
+            lines = [json.loads(line) for line in (OWN_DATA / name).read_text().splitlines()]
             for gold, raw in list(zip(read_demonstrations(OWN_DATA / name), lines, strict=True))[::_SAMPLED]:
                 rows[f"{name.removesuffix('.jsonl')}/{gold.id}"] = (gold, raw)
         self._agent, self._rows = agent, rows
