@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hearth.agent import shipped_demonstrations
 from hearth.formats.plans import check_plan, plan_from_json
 from hearth.registry import load_tools
 from hearth.types import Plan, Step
@@ -28,6 +29,12 @@ def test_there_are_a_hundred_rephrasings_and_a_hundred_siblings() -> None:
     assert len({case["id"] for case in CASES}) == len(CASES) > N_LOOKED_AT
     texts = [text for case in CASES for _, text, _ in asked_of(case)]
     assert len(set(texts)) == len(texts)
+
+
+def test_no_rephrasing_and_no_sibling_is_a_shipped_demonstration() -> None:
+    shipped = {one.request.casefold() for one in shipped_demonstrations()}
+    asked = {text for case in CASES for kind, text, _ in asked_of(case) if kind != "itself"}
+    assert {text for text in asked if text.casefold() in shipped} == set()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
