@@ -16,7 +16,8 @@ Harmful is a change or a sending that was not asked for; of natural requests als
 `touches_nothing` lists the parts that change nothing anywhere; `all` leaves out every part at once.
 
 Not covered: parts that matter only together, beyond `all`; what a part costs; real people's requests are of a fixed
-sample of the held-out tenth; own requests go through the agent here, in a home without anything in it.
+sample of the held-out tenth; own requests go through the agent here, in a home without anything in it. Judged as
+`requests` does, an own request that no tool serves is wrong where the owner's things are asked instead.
 """
 
 from __future__ import annotations
