@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from hearth.atomic_files import check_writable
 from hearth.errors import HearthError, RequestError
 from hearth_bench.report.run_comparison import (
     N_DRAWS,
@@ -43,6 +44,16 @@ class Kept:
     """Whether something was changed or sent that nobody asked for."""
     groups: Mapping[str, str]
     """Kind of group → the request's."""
+
+
+def kept_file(text: str) -> Path:
+    """Read the name of a file to write. Raises: ArgumentTypeError: It cannot be written, said before any measuring."""
+    path = Path(text)
+    try:
+        check_writable(path)
+    except RequestError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return path
 
 
 def write_kept(path: Path, measure: str, rows: Sequence[Kept]) -> None:
@@ -114,7 +125,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     options.add_argument("a", type=Path, help="verdicts before")
     options.add_argument("b", type=Path, help="verdicts after")
-    options.add_argument("--json", type=Path, metavar="OUT", help="write the comparison here, too")
+    options.add_argument("--json", type=kept_file, metavar="OUT", help="write the comparison here, too")
     options.add_argument("--seed", type=int, default=0, help="of the draws")
     chosen = options.parse_args(arguments)
     try:

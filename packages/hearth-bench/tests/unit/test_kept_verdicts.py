@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import RequestError
-from hearth_bench.measure.kept_verdicts import Kept, compared, main, read_kept, write_kept
+from hearth_bench.measure.kept_verdicts import Kept, compared, kept_file, main, read_kept, write_kept
 
 
 def rows(verdicts: Sequence[str], first: int = 0) -> list[Kept]:
@@ -85,5 +86,8 @@ def test_files_that_cannot_be_compared_are_errors(
         read_kept(broken)
     assert main([str(files[0]), str(tmp_path / "absent.json")]) == 2
     assert "holds no verdicts" in capsys.readouterr().err
+    with pytest.raises(argparse.ArgumentTypeError, match="there is no folder"):
+        kept_file(str(tmp_path / "no" / "such.json"))
+    assert kept_file(str(tmp_path / "new.json")) == tmp_path / "new.json"
     with pytest.raises(RequestError, match="cannot write the verdicts to"):
         write_kept(tmp_path / "no" / "such.json", "toy", [])

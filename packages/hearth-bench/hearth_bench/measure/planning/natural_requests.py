@@ -44,7 +44,7 @@ from hearth_bench.data.natural_homes.natural_people import (
     read_requests_of,
     write_person_home,
 )
-from hearth_bench.measure.kept_verdicts import Kept, write_kept
+from hearth_bench.measure.kept_verdicts import Kept, kept_file, write_kept
 from hearth_bench.measure.result_file import RESULTS, write_result
 from hearth_bench.scoring.home_records import Change, changes_between, read_records
 from hearth_bench.scoring.outcome_judge import VERDICTS, Outcome, Verdict, judge_outcome
@@ -66,7 +66,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--side", choices=SIDES, default="dev", help="the side to measure; only dev is ever shown")
     options.add_argument("--person", choices=PEOPLE, help="one person only; nothing is written")
-    options.add_argument("--keep", type=Path, metavar="FILE", help="write the verdict on each request here")
+    options.add_argument("--keep", type=kept_file, metavar="FILE", help="write the verdict on each request here")
     options.add_argument("--show", action="store_true", help="print what did not go right, of dev only")
     chosen = options.parse_args()
     side = cast("Side", chosen.side)

@@ -42,7 +42,7 @@ from hearth.testing import FixedApprover
 from hearth.types import Plan, Refusal, Request, ToolSpec
 from hearth_bench.data.request_corpus import SOURCES, RealRequest, is_held_out, read_real_requests
 from hearth_bench.data.typing_slips import with_slips
-from hearth_bench.measure.kept_verdicts import Kept, write_kept
+from hearth_bench.measure.kept_verdicts import Kept, kept_file, write_kept
 from hearth_bench.measure.planning.ranking_bounds import Copies, first_candidates
 from hearth_bench.measure.result_file import write_result
 from hearth_bench.metrics.plan_metrics import calibration_error, calibration_floor, reliability_curve
@@ -59,7 +59,7 @@ def main() -> None:
     options.add_argument("--limit", type=int, help="at most so many of each source")
     options.add_argument("--slips", action="store_true", help="as typed in a hurry: see hearth_bench.data.typing_slips")
     options.add_argument("--bounds", action="store_true", help="a floor and an oracle beside the plans; takes longer")
-    options.add_argument("--keep", type=Path, metavar="FILE", help="write the verdict on each request here")
+    options.add_argument("--keep", type=kept_file, metavar="FILE", help="write the verdict on each request here")
     options.add_argument("--show", choices=("wrong", "refused", "unserved"), help="print what went so")
     chosen = options.parse_args()
     folder = Path(os.environ.get("HEARTH_DATA", "../shared/data")) / "requests"

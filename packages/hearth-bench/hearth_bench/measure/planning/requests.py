@@ -44,7 +44,7 @@ from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
 from hearth.types import Argument, Context, Demonstration, Plan, Ref, Request, Step, ToolSpec
-from hearth_bench.measure.kept_verdicts import Kept, write_kept
+from hearth_bench.measure.kept_verdicts import Kept, kept_file, write_kept
 from hearth_bench.measure.planning.ranking_bounds import Copies, first_candidates
 from hearth_bench.measure.result_file import OWN_DATA, write_result
 
@@ -85,7 +85,7 @@ def main() -> None:
     options.add_argument("files", nargs="*", type=Path, metavar="FILE.jsonl", help="other files; nothing is written")
     options.add_argument("--limit", type=int, help="at most so many of each file; nothing is written")
     options.add_argument("--bounds", action="store_true", help="an oracle beside the plans; takes longer")
-    options.add_argument("--keep", type=Path, metavar="FILE", help="write the verdict on each request here")
+    options.add_argument("--keep", type=kept_file, metavar="FILE", help="write the verdict on each request here")
     options.add_argument("--show", action="store_true", help="print what did not come out right")
     chosen = options.parse_args()
     started, cpu = time.perf_counter(), time.process_time()
