@@ -69,7 +69,7 @@ def plans(draw: st.DrawFn) -> Plan:
             )
         )
     ids = st.lists(texts, max_size=2).map(tuple)
-    return Plan(tuple(steps), draw(st.floats(0, 1)), draw(texts), draw(ids), draw(ids), draw(offers))
+    return Plan(tuple(steps), draw(st.floats(0, 1)), draw(texts), draw(ids), draw(ids), draw(ids), draw(offers))
 
 
 @st.composite

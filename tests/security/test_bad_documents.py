@@ -269,7 +269,7 @@ def test_reading_that_was_stopped_carries_on_where_it_was(
     put(home, GOOD, TOLD.encode())
     first = HomeAnswers(store, encoder, reader).refresh(folder.for_call(""), dt.UTC)
     assert [next(first), next(first)] == [(1, 8), (2, 8)]
-    first.close()  # the process ends here
+    del first  # the process ends here
     later = HomeAnswers(store, encoder, reader)
     assert [n for _, n in later.refresh(folder.for_call(""), dt.UTC)] == [6] * 6
     assert "tulip" in ask(later, folder)[0].value
