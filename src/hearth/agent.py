@@ -1245,7 +1245,7 @@ def _planners(home: Home, egress: Egress, encoder: Encoder) -> Planners:
         from hearth.planning.llm import planner_of  # as in `_language_model`
 
         assert home.settings.models.language is not None
-        language = planner_of(model, encoder, home.settings.models.language.samples)
+        language = planner_of(model, encoder, home.settings.models.language.samples, recall)
     teacher = _cloud(home, egress) or language
     return Planners(cascade_of(home.settings, home.store, recall, teacher), encoder, recall, model, language)
 

@@ -21,6 +21,7 @@ from hearth.guard.egress.ledger import Ledger
 from hearth.guard.egress.masking_door import MaskedModel, leaves_device, open_masked
 from hearth.language.values.identifying import fold, plain, words
 from hearth.learning.corrections import Budget, EndpointTeacher, Limits
+from hearth.models.llm.scripted import ScriptedModel
 from hearth.planning.llm import LanguagePlanner
 from hearth.protocols import LanguageModel
 from hearth.storage.database import Store
@@ -156,6 +157,30 @@ def test_the_ledger_says_what_stood_for_what(server: Server, model: LanguageMode
     LanguagePlanner(model).plan(Request("write mia@berger.example from Mia", FIXED_NOW), Context(), TOOLS)
     noted = [dict(entry.stands_for) for entry in Ledger(store).entries() if entry.stands_for]
     assert noted == [{"mail1@masked.example": "mia@berger.example", "Person1": "Mia"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "secrets", "stays"),
+    [
+        ("remind me tomorrow at nine that the alarm code is 4217", ("4217",), "tomorrow at nine"),
+        ("note that the door code is four two one seven, tomorrow at nine", ("four", "seven"), "tomorrow at nine"),
+        ('remind me tomorrow that the wifi password is "blue otter 42"', ("otter", "42"), "tomorrow"),
+        ("call mia on 030 5550123 tomorrow at nine", ("5550123", "030 555", "+4930"), "tomorrow at nine"),
+        ("write mia@berger.example hello in 20 minutes", ("berger",), "20 minutes"),
+    ],
+)
+def test_a_value_that_is_masked_in_the_request_is_told_nowhere_else(
+    server: Server, model: LanguageModel, text: str, secrets: tuple[str, ...], stays: str
+) -> None:
+    context = Context("Ada Quill", (Entity("Mia Berger", "person", ("Mia", "Mimi")),), "DE")
+    bare = ScriptedModel(['{"outcome": "needs", "reason": "?"}'])
+    LanguagePlanner(bare).plan(Request(text, FIXED_NOW), context, TOOLS)
+    assert any(secret in json.dumps(json.loads(bare.asked[0][0][1]["content"])["values"]) for secret in secrets)
+    LanguagePlanner(model).plan(Request(text, FIXED_NOW), context, TOOLS)
+    asked = json.loads(json.loads(server.received[0])["messages"][1]["content"])
+    assert not any(secret in json.dumps(asked, ensure_ascii=False) for secret in secrets)
+    assert stays in [value["said"] for value in asked["values"]]
+    assert left(server) == []
 
 
 def test_a_model_that_makes_up_a_stand_in_makes_no_plan(server: Server, model: LanguageModel) -> None:

@@ -107,8 +107,9 @@ class MaskingDoor:
 # which kinds. All input of a remote model goes through the `MaskedModel` it returns: plans that are asked for,
 # answers that are reworded, demonstrations that are labelled. The ledger notes, beside the bytes that left, which
 # value each stand-in replaced.
-# Covered: every message of a conversation, texts inside JSON one by one; replies in JSON or in words; the owner's
-# names also in the system message (descriptions of skills). Not covered: names of tools and the options of their
+# Covered: every message of a conversation, texts inside JSON one by one; values that were read in a request, which are
+# left out where its mask touches their words; replies in JSON or in words; the owner's names also in the system message
+# (descriptions of skills). Not covered: names of tools and the options of their
 # parameters, which a plan needs as they are; how much is asked and when.
 
 
@@ -205,12 +206,30 @@ class MaskedModel:
         """
         read = _as_read(messages)
         try:
+            read = [self._without_masked_values(message) for message in read]
             parts = [Part(text, _label(message)) for message in read for text in _leaves(message)]
             masked = self._door.masked(parts)
         except EgressError as error:
             raise PlannerError(f"{self.name!r} was not asked: {error}") from error
         rest = iter(masked.texts)
         return [{**message, "content": _filled(message, rest)} for message in read], masked
+
+    def _without_masked_values(self, message: Mapping[str, str]) -> Mapping[str, str]:
+        """Leave out of a question's "values" those whose words are masked in its "request", and all of the same kind.
+
+        Alone, such a value would not always be found: "4217" is a code only beside "the code is", and one of a kind may
+        have been read with the help of another (a day with its time).
+        """
+        document = _document(message.get("content", "")) if _is_own(message) else None
+        values = document.get("values") if isinstance(document, dict) else None
+        if not isinstance(document, dict) or not isinstance(values, list) or "request" not in document:
+            return message
+        request = str(document["request"])
+        masked = self._door.masked([Part(request, _label(message))]).values.values()
+        hidden = [span for value in masked for span in _spans_of(value, request)]
+        gone = {value["kind"] for value in values if _touches(_spans_of(value["said"], request), hidden)}
+        kept = [value for value in values if value["kind"] not in gone]
+        return {**message, "content": json.dumps({**document, "values": kept}, ensure_ascii=False)}
 
     def _restored(self, reply: str, masked: Masked) -> str:
         """Put the owner's values back into the reply. Raises: UnknownStandInError."""
@@ -239,6 +258,16 @@ def _label(message: Mapping[str, str]) -> Label:
 
 
 # ── Texts inside messages ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _spans_of(words: str, text: str) -> list[tuple[int, int]]:
+    """Return every place of `words` in a text."""
+    return [found.span() for found in re.finditer(re.escape(words), text)] if words else []
+
+
+def _touches(spans: Sequence[tuple[int, int]], hidden: Sequence[tuple[int, int]]) -> bool:
+    """Return whether one of the spans has a letter in common with what is hidden; True where there is none to tell."""
+    return not spans or any(start < b and a < end for start, end in spans for a, b in hidden)
 
 
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[^\W\d_])")

@@ -392,6 +392,20 @@ class RecallPlanner:
         """
         return self._of_whole(said, self._offers(tools)).ranked(0)
 
+    def guesses(self, said: Utterance, tools: Mapping[str, ToolSpec]) -> dict[tuple[str, ...], float]:
+        """Return the tools of each way to serve the whole request as one thing, likeliest first, with its chance; ()
+        is that nothing serves it."""
+        if said.unreadable or not tools:
+            return {}
+        self._manners.forget(self.remembered.refresh())
+        options = self.options(said, tools)
+        weights = [math.exp(option.score - options[0].score) for option in options]
+        chances: dict[tuple[str, ...], float] = {}
+        for option, weight in zip(options, weights):
+            names = tuple(step.tool for step in option.bound.steps)
+            chances[names] = chances.get(names, 0.0) + weight / sum(weights)
+        return dict(sorted(chances.items(), key=lambda one: -one[1]))
+
     def nothing_meant(self, said: Utterance) -> float:
         """Return how much a request is one that no tool serves, such as a question about the world; about 0 to 1."""
         units, _ = self._units(said, ())
