@@ -13,6 +13,7 @@ from hearth.formats.plans import is_moment, literals
 from hearth.language.reading import Utterance
 from hearth.language.tokens import folded, stem
 from hearth.language.values.slots import find_quoted
+from hearth.planning.adaptation import moved
 from hearth.types import Argument, Demonstration, Plan, Ref, Step, ToolSpec
 
 # ── Templates ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -255,34 +256,33 @@ def filled(template: Template, steps: Sequence[int], now: dt.datetime | None, wr
     made = []
     for old in steps:
         step = template.plan.steps[old]
-        arguments = {
-            name: written
-            if template.is_content(old, name) or (written and value == template.written)
-            else _placed(template.without_extras(value), place, template.now, now)
-            for name, value in step.arguments.items()
-        }
+        arguments = {name: _placed(template.without_extras(value), place) for name, value in step.arguments.items()}
         made.append(Step(step.tool, arguments, tuple(place[k] for k in step.after if k in place), step.text))
-    return Plan(tuple(made))
+    kept = Plan(tuple(made))
+    if template.now is not None and now is not None:
+        kept = moved(kept, template.now, now)
+    texts = {
+        (old, name)
+        for old in steps
+        for name, value in template.plan.steps[old].arguments.items()
+        if template.is_content(old, name) or (written and value == template.written)
+    }
+    return replace(
+        kept,
+        steps=tuple(
+            replace(step, arguments={n: written if (old, n) in texts else v for n, v in step.arguments.items()})
+            for old, step in zip(steps, kept.steps, strict=True)
+        ),
+    )
 
 
-def _placed(value: Argument, place: Mapping[int, int], then: dt.datetime | None, now: dt.datetime | None) -> Argument:
+def _placed(value: Argument, place: Mapping[int, int]) -> Argument:
+    """Return a value with its references renumbered; without the items of a list whose step is left out."""
     if isinstance(value, Ref):
         return Ref(place[value.step], value.path)
     if isinstance(value, list):
-        return [_placed(item, place, then, now) for item in value if not isinstance(item, Ref) or item.step in place]
-    if isinstance(value, str) and is_moment(value) and then is not None and now is not None:
-        return _counted(value, then, now)
+        return [_placed(item, place) for item in value if not isinstance(item, Ref) or item.step in place]
     return value
-
-
-def _counted(value: str, then: dt.datetime, now: dt.datetime) -> str:
-    """Return the same clock time, as many days from `now` as it was from `then`."""
-    days = dt.date.fromisoformat(value[:10]) - then.date()
-    day = now.date() + days
-    if len(value) == 10:
-        return day.isoformat()
-    clock = dt.datetime.fromisoformat(value).time().replace(tzinfo=None)
-    return dt.datetime.combine(day, clock, now.tzinfo).isoformat()
 
 
 # ── What another request writes ───────────────────────────────────────────────────────────────────────────

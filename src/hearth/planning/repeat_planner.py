@@ -3,181 +3,47 @@
 from __future__ import annotations
 
 import datetime as dt
-import functools
 import math
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.errors import PlanError
-from hearth.formats.plans import check_plan, is_moment, literals, only_reads
+from hearth.formats.plans import is_moment, literals, only_reads
 from hearth.language.reading import Utterance
-from hearth.language.tokens import Slot, folded
-from hearth.types import TYPE_NAMES, Argument, Demonstration, Plan, Ref, Request, Step, ToolSpec
-
-# ── Word alignment ────────────────────────────────────────────────────────────────────────────────────────
-# Aligns a request with a demonstration: which words are the same, where the words of a value stand.
-#
-# Two words are the same when they are equal, or when both have four letters or more and differ by one typing error. A
-# value is found by the words around it, a quotation by its position among the quotations.
-#
-# Covered: other politeness, order and spelling, values at either end. Not covered: words of the same meaning,
-# languages without spaces between words.
-
-_WORD = re.compile(r"[^\W_]+")
-POLITE = frozenset(
-    re.findall(r"\S+", "please pls plz thanks thank ta hey hi hello ok okay so um uh right hearth you can could would")
+from hearth.language.tokens import Slot
+from hearth.planning.adaptation import (
+    POLITE,
+    Case,
+    Fitted,
+    Said,
+    adapt,
+    case_of,
+    fit,
+    is_gone,
+    is_turned,
+    planned,
+    spellings_of,
+    telling,
+    words_of,
 )
-"""Words that change nothing; they count little when requests are compared."""
-_LEAST_FUZZY = 4
-Span = tuple[int, int]
-"""First index and the index after the last: letters of a text, or words of a request."""
+from hearth.types import Demonstration, Plan, Request, ToolSpec
 
-
-@functools.lru_cache(maxsize=200_000)
-def words_of(text: str) -> tuple[tuple[str, ...], tuple[Span, ...]]:
-    found = [match.span() for match in _WORD.finditer(text)]
-    return tuple(folded(text[a:b]) for a, b in found), tuple(found)
-
-
-@functools.lru_cache(maxsize=200_000)
-def spellings_of(word: str) -> frozenset[str]:
-    """Return a word and, if it is longer, all its forms with one letter deleted.
-
-    Two words with a form in common differ by one typing error.
-
-    Source:
-        Symmetric deletion: Garbe 2012, SymSpell; Mor & Fraenkel 1982.
-    """
-    if len(word) < _LEAST_FUZZY or not word.isalpha():
-        return frozenset([word])
-    return frozenset([word, *(word[:k] + word[k + 1 :] for k in range(len(word)))])
-
-
-class Said:
-    """A request with its words indexed for lookup."""
-
-    def __init__(self, text: str, weight: Callable[[str], float]) -> None:
-        self.text = text
-        self.words, self.places = words_of(text)
-        self.weights = [weight(word) for word in self.words]
-        self.whole = sum(self.weights)
-        self._by_word: dict[str, list[int]] = {}
-        self._by_spelling: dict[str, list[int]] = {}
-        for place, word in enumerate(self.words):
-            self._by_word.setdefault(word, []).append(place)
-            if len(word) >= _LEAST_FUZZY:
-                for spelling in spellings_of(word):
-                    self._by_spelling.setdefault(spelling, []).append(place)
-
-    def paired(self, taught: Sequence[str]) -> dict[int, int]:
-        """Pair a demonstration's words with the request's: equal or one typing error apart, in order if possible."""
-        pairs: dict[int, int] = {}
-        taken: set[int] = set()
-        at = 0
-        for k, word in enumerate(taught):
-            choices = [j for j in self._by_word.get(word, ()) if j not in taken]
-            if not choices and len(word) >= _LEAST_FUZZY:
-                alike = {j for spelling in spellings_of(word) for j in self._by_spelling.get(spelling, ())}
-                choices = [j for j in sorted(alike) if j not in taken and abs(len(self.words[j]) - len(word)) <= 1]
-            if choices:
-                place = at
-                j = min(choices, key=lambda j: (j < place, abs(j - place)))
-                pairs[k] = j
-                taken.add(j)
-                at = j + 1
-        return pairs
-
-
-def place_of(slot: Span, partner: Mapping[int, int], n_taught: int, n_said: int) -> Span | None:
-    """Find the span of the request that stands in a value's place: between the words around the value."""
-    a, b = slot
-    if all(k in partner for k in range(a, b)):
-        inside = [partner[k] for k in range(a, b)]
-        if inside == list(range(inside[0], inside[0] + len(inside))):
-            before = partner.get(a - 1, -1) if a else -1
-            if b < n_taught or a == 0 or before + 1 == inside[0]:
-                end = inside[-1] + 1
-                return inside[0], end
-    left = next((partner[k] + 1 for k in range(a - 1, -1, -1) if k in partner), 0)
-    outer = {partner[k] for k in partner if not a <= k < b}
-    right = next((partner[k] for k in range(b, n_taught) if k in partner and partner[k] >= left), n_said)
-    while left < right and left in outer:
-        left += 1
-    return (left, right) if left < right and outer.isdisjoint(range(left, right)) else None
-
-
-_QUOTED = re.compile(r"[\"“„«]([^\"“”„«»]+)[\"”“»]")
-_QUOTES = frozenset('"“”„«»')
-
-
-def quotations(text: str, starts: Sequence[Span]) -> dict[int, Span]:
-    """Map the words that begin a quotation to its position and the number of quotations."""
-    found = [match.start(1) for match in _QUOTED.finditer(text)]
-    return {word: (found.index(at), len(found)) for word, at in starts if at in found}
-
-
-def quoted_at(which: Span, text: str, places: Sequence[Span]) -> Span | None:
-    """Return the words of the quotation in the same position, when there are as many quotations."""
-    found = [match.span(1) for match in _QUOTED.finditer(text)]
-    if len(found) != which[1]:
-        return None
-    start, end = found[which[0]]
-    inside = [k for k, (a, b) in enumerate(places) if a >= start and b <= end]
-    return (inside[0], inside[-1] + 1) if inside else None
-
-
-def trimmed(span: Span, text: str, said: Sequence[str], places: Sequence[Span]) -> Span:
-    """Trim a value's words: nothing polite before it, nothing of another sentence."""
-    first, end = span
-    while first < end and said[first] in POLITE:
-        first += 1
-    for k in range(end - 1, first, -1):
-        gap = _gap(text, places, k)
-        if set(gap) & _QUOTES or (":" in gap and " " in gap):
-            return (k, end) if ":" in gap else (first, k)
-    return first, end
-
-
-def _gap(text: str, places: Sequence[Span], k: int) -> str:
-    """Return the text between a word and the one before."""
-    return text[places[k - 1][1] : places[k][0]]
-
-
-def as_value(value: Argument, words: str) -> Argument | None:
-    """Convert words to a value of the same type; None when they are none."""
-    if isinstance(value, str):
-        return words
-    number = re.fullmatch(r"\d+(?:\.\d+)?", words)
-    if number is None:
-        return None
-    return int(words) if isinstance(value, int) and words.isdigit() else float(words)
-
-
-# ── Case adaptation ───────────────────────────────────────────────────────────────────────────────────────
-# Adapts the plan of a demonstration in nearly the same words: moves its times and exchanges its values.
+# ── Likeness ──────────────────────────────────────────────────────────────────────────────────────────────
+# Says which demonstration in nearly the same words a request repeats, and how surely its plan is the right one.
 #
 # People ask for the same few things again and again, in other words, on other days, with another name or text in
-# them. `Repeats` aligns a request word by word with each similar demonstration; a word with a typing error counts as
-# the same word. Moments of the plan move by the days in between, values that stood in the taught words are read from
-# their place in the new ones, and everything else stays as taught. Each plan comes with features of the match
-# (`SIGNS`) and a probability that it is right.
+# them. A request is laid word by word beside each similar demonstration (`planning.adaptation`); the features of the
+# match (`SIGNS`) give a probability that the adapted plan is right.
 #
-# Covered: repetition with other politeness, order, spelling; the owner's own phrases for fixed plans; changed
-# meanings, when the old one is contradicted (`contradict`). Not covered: dates written out ("the 12th") in a request
-# asked again on another day, values that must be computed, requests of a kind never taught: for these the sureness is
-# low, and another planner must be asked.
+# Covered: repetition with other politeness, order, spelling. Not covered: requests of a kind never taught: for these
+# the sureness is low, and another planner must be asked.
 
 Floats = NDArray[np.float64]
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?(?:[+-]\d\d:\d\d|Z)?)?")
-_N_NEAR, _N_SHARED = 6, 6
+N_NEAREST, N_SHARED = 6, 6
 """Candidates looked at closely: so many by the sentence's vector, so many by shared rare words."""
-_N_COMMON = 64
-"""A word that occurs in more demonstrations than this makes none of them a candidate."""
 SIGNS = (
     *("bias", "cosine", "kept", "new", "both", "exchanged", "unfilled", "agreed", "margin", "hour", "nothing"),
     *("likely", "short"),
@@ -204,207 +70,6 @@ class Repeat:
         return float(1 / (1 + math.exp(-float(self.signs @ WEIGHTS))))
 
 
-@dataclass(frozen=True, slots=True)
-class _Taught:
-    id: str
-    said: tuple[str, ...]
-    slots: tuple[tuple[int, int, Argument], ...]
-    """Word spans that are values of the plan: first word, index after the last, the value."""
-    plan: Plan
-    form: tuple[object, ...]
-    """Form of the plan: its effect without its moments and exchanged values."""
-    now: dt.datetime | None
-    weights: tuple[float, ...]
-    """Weights of its words."""
-    quoted: Mapping[int, tuple[int, int]]
-    """For a span in quotation marks, by its first word: its position among the quotations, and their number."""
-
-
-class Repeats:
-    """Demonstrations indexed by their words; the same ones in the same order give the same answers. Not thread-safe."""
-
-    def __init__(self, rarity: Mapping[str, float], dim: int, most: int = 1 << 30) -> None:
-        """Start without demonstrations.
-
-        Args:
-            rarity: Weight of each word, as `rarity_of` counts it among other people's requests.
-            dim: Dimension of the vectors.
-            most: Number of demonstrations kept; a new one replaces the one whose plan was wanted longest ago.
-        """
-        self._rarity, self._most = rarity, most
-        self._unknown = max(rarity.values(), default=1.0)
-        self._taught: dict[str, _Taught] = {}
-        self._rows: list[str] = []
-        self._place: dict[str, int] = {}
-        self._vectors: NDArray[np.float32] = np.zeros((16, dim), dtype=np.float32)
-        self._with: dict[str, dict[str, None]] = {}  # ids by word and by its spellings
-        self._used: dict[str, int] = {}
-        self._clock = 0
-
-    def __len__(self) -> int:
-        return len(self._taught)
-
-    def add(self, demonstration: Demonstration, vector: NDArray[np.float32]) -> None:
-        """Add a demonstration; one with a known id replaces the older."""
-        self.remove(demonstration.id)
-        if len(self._taught) >= self._most:
-            self.remove(min(self._used, key=lambda id: (self._used[id], id)))
-        said, places = words_of(demonstration.request)
-        slots = _slots(demonstration.request, demonstration.plan, places)
-        form = form_of(demonstration.plan, [slot[2] for slot in slots])
-        weights = tuple(self._weight(word) for word in said)
-        quoted = quotations(demonstration.request, [(a, places[a][0]) for a, *_ in slots])
-        one = _Taught(demonstration.id, said, slots, demonstration.plan, form, demonstration.now, weights, quoted)
-        self._taught[one.id] = one
-        if len(self._rows) == len(self._vectors):
-            self._vectors = np.vstack([self._vectors, np.zeros_like(self._vectors)])
-        self._vectors[len(self._rows)] = vector
-        self._place[one.id] = len(self._rows)
-        self._rows.append(one.id)
-        self._touch(one.id)
-        for word in set(said) - POLITE:
-            for key in spellings_of(word):
-                self._with.setdefault(key, {})[one.id] = None
-
-    def remove(self, id: str) -> None:
-        """Forget a demonstration; an unknown id is ignored."""
-        one = self._taught.pop(id, None)
-        if one is None:
-            return
-        row = self._place.pop(id)
-        last = self._rows.pop()
-        if last != id:
-            self._rows[row], self._place[last] = last, row
-            self._vectors[row] = self._vectors[len(self._rows)]
-        del self._used[id]
-        for word in set(one.said) - POLITE:
-            for key in spellings_of(word):
-                self._with[key].pop(id, None)
-
-    def _touch(self, id: str) -> None:
-        self._clock += 1
-        self._used[id] = self._clock
-
-    def propose(
-        self,
-        request: Request,
-        vector: NDArray[np.float32],
-        likely: Callable[[Plan], float] | None = None,
-        cosines: NDArray[np.float32] | None = None,
-        most: int = 1,
-    ) -> list[Repeat]:
-        """Return plans for a request, the surest first; of several that do the same, only one.
-
-        Args:
-            likely: Another model's probability, in [0, 1], of a plan's tools for this request.
-            cosines: Cosines of the vector with `vectors`, when they were computed for many at once.
-            most: Greatest number of plans returned.
-        """
-        if not self._taught:
-            return []
-        said, now = Said(request.text, self._weight), request.now
-        if cosines is None:
-            cosines = self.vectors @ vector
-        found = []
-        for row in self._near(said.words, cosines):
-            one = self._taught[self._rows[row]]
-            fitted = _fit(one, said, one.weights, now)
-            cosine = float(cosines[row])
-            found.append((one, fitted, cosine, 0.5 * cosine + 0.5 * fitted.kept * fitted.new))
-        found.sort(key=lambda each: (-each[3], -self._used[each[0].id]))
-        return self._ranked(found, likely, now, len(said.words), most)
-
-    def _near(self, said: Sequence[str], cosines: NDArray[np.float32]) -> list[int]:
-        """Return the rows worth a closer look."""
-        n = min(_N_NEAR, len(cosines))
-        near = np.argpartition(-cosines, n - 1)[:n] if len(cosines) > n else np.arange(len(cosines))
-        shared: dict[str, float] = {}
-        for word in dict.fromkeys(said):
-            if word in POLITE:
-                continue
-            met: dict[str, None] = {}
-            for key in spellings_of(word):
-                met.update(self._with.get(key, {}))
-            weight = self._weight(word)
-            if len(met) <= _N_COMMON:  # a word that is in many demonstrations tells nothing
-                for id in met:
-                    shared[id] = shared.get(id, 0.0) + weight
-        best = sorted(shared, key=lambda id: (-shared[id], -self._used[id]))[:_N_SHARED]
-        return list(dict.fromkeys([*map(int, sorted(near)), *(self._place[id] for id in best)]))
-
-    def _ranked(
-        self,
-        found: Sequence[tuple[_Taught, _Fitted, float, float]],
-        likely: Callable[[Plan], float] | None,
-        now: dt.datetime,
-        n_words: int,
-        most: int,
-    ) -> list[Repeat]:
-        best: dict[object, tuple[_Taught, _Fitted, float, float]] = {}
-        mass: dict[object, float] = {}
-        for each in found:
-            form = each[0].form
-            best.setdefault(form, each)  # the most similar comes first
-            mass[form] = mass.get(form, 0.0) + math.exp(12 * (each[3] - found[0][3]))
-        whole = sum(mass.values())
-        top = sorted((each[3] for each in best.values()), reverse=True)[:2]
-        ranked = []
-        for one, fitted, cosine, likeness in best.values():
-            other = top[0] if likeness < top[0] else top[1] if len(top) > 1 else 0.0
-            signs = np.array([
-                1.0, cosine, fitted.kept, fitted.new, fitted.kept * fitted.new, float(bool(fitted.changes)),
-                fitted.unfilled, mass[one.form] / whole, likeness - other, fitted.hours / 12, float(not one.plan.steps),
-                likely(one.plan) if likely else 0.0, 1 / (1 + n_words),
-            ])  # fmt: skip
-            ranked.append((float(signs @ WEIGHTS), likeness, one, fitted, signs))
-        ranked.sort(key=lambda each: (-each[0], -each[1]))
-        return [
-            Repeat(_planned(one, fitted.changes, now), one.id, likeness, signs)
-            for _, likeness, one, fitted, signs in ranked[:most]
-        ]
-
-    @property
-    def vectors(self) -> NDArray[np.float32]:
-        """Return the vectors of the demonstrations, in the order of their rows."""
-        return self._vectors[: len(self._rows)]
-
-    def nearest(self, vector: NDArray[np.float32]) -> Plan | None:
-        """Return the plan of the demonstration with the nearest vector, as it was taught."""
-        if not self._rows:
-            return None
-        return self._taught[self._rows[int(np.argmax(self.vectors @ vector))]].plan
-
-    def used(self, id: str) -> None:
-        """Record that its plan was wanted again."""
-        if id in self._used:
-            self._touch(id)
-
-    def contradict(self, text: str, vector: NDArray[np.float32], wrong: Repeat, right: Plan, least: float = 0.5) -> int:
-        """Forget the demonstrations that made a wrong proposal for a request, and return how many they were.
-
-        Forgotten are those that mean the same plan for similar words. Nothing is forgotten when the right plan differs
-        only in values that were said: these were misread.
-        """
-        rested = self._taught.get(wrong.id)
-        if rested is None:
-            return 0
-        said, places = words_of(text)
-        if form_of(right, [slot[2] for slot in _slots(text, right, places)]) == rested.form:
-            return 0
-        telling = set(said) - POLITE
-        gone = [
-            one.id
-            for one, other in ((self._taught[id], self._vectors[row]) for row, id in enumerate(self._rows))
-            if one.form == rested.form and (float(other @ vector) >= least or telling & set(one.said))
-        ]
-        for id in gone:
-            self.remove(id)
-        return len(gone)
-
-    def _weight(self, word: str) -> float:
-        return 0.1 if word in POLITE else self._rarity.get(word, self._unknown)
-
-
 def rarity_of(requests: Iterable[str]) -> dict[str, float]:
     """Weigh words by how few of many people's requests have them."""
     counts: Counter[str] = Counter()
@@ -415,182 +80,57 @@ def rarity_of(requests: Iterable[str]) -> dict[str, float]:
     return {word: 0.2 + math.log((n + 1) / (count + 0.5)) / math.log(n + 2) for word, count in counts.items()}
 
 
-# ── Plans ─────────────────────────────────────────────────────────────────────────────────────────────────
+Candidate = tuple[Case, Fitted, float, float]
+"""A demonstration, how the request lies beside it, the cosine of their vectors, their likeness."""
 
 
-def moved(plan: Plan, then: dt.datetime, now: dt.datetime) -> Plan:
-    """Return the plan with its moments moved by the days from `then` to `now`, at the same hour in `now`'s zone."""
-    days = (now.date() - then.astimezone(now.tzinfo).date()).days
-    if not days:
-        return plan
-    return exchanged(plan, lambda value: moment_later(value, days, now.tzinfo) if isinstance(value, str) else value)
+def weighing(rarity: Mapping[str, float]) -> Callable[[str], float]:
+    """Return how much a word counts when requests are compared."""
+    unknown = max(rarity.values(), default=1.0)
+    return lambda word: 0.1 if word in POLITE else rarity.get(word, unknown)
 
 
-def moment_later(value: str, days: int, zone: dt.tzinfo | None) -> str:
-    """Return a moment `days` later, at the same wall-clock hour; any other value stays."""
-    try:
-        return _later(value, days, zone) if _MOMENT.fullmatch(value) else value
-    except (ValueError, OverflowError):  # "2026-13-45" is a text
-        return value
+def candidate(case: Case, said: Said, cosine: float, now: dt.datetime) -> Candidate:
+    """Lay a request beside a demonstration."""
+    fitted = fit(case, said, now)
+    return case, fitted, cosine, 0.5 * cosine + 0.5 * fitted.kept * fitted.new
 
 
-def _later(value: str, days: int, zone: dt.tzinfo | None) -> str:
-    if len(value) == 10:
-        return (dt.date.fromisoformat(value) + dt.timedelta(days=days)).isoformat()
-    at = dt.datetime.fromisoformat(value)
-    if at.tzinfo is None:
-        return (at + dt.timedelta(days=days)).isoformat()
-    wall = at.astimezone(zone).replace(tzinfo=None) + dt.timedelta(days=days)
-    return wall.replace(tzinfo=zone).isoformat()
-
-
-def exchanged(plan: Plan, change: Callable[[Argument], Argument]) -> Plan:
-    """Return the plan with `change` applied to each single value of its arguments; references stay."""
-
-    def of(value: Argument) -> Argument:
-        if isinstance(value, list):
-            return [of(one) for one in value]
-        if isinstance(value, dict):
-            return {name: of(one) for name, one in value.items()}
-        return value if isinstance(value, Ref) else change(value)
-
-    steps = tuple(
-        Step(s.tool, {name: of(v) for name, v in s.arguments.items()}, s.after, s.text, s.replaces) for s in plan.steps
-    )
-    return replace(plan, steps=steps)
-
-
-def values_of(plan: Plan) -> list[Argument]:
-    """Return each single value of a plan, without references."""
-    found: list[Argument] = []
-
-    def keep(value: Argument) -> Argument:
-        found.append(value)
-        return value
-
-    exchanged(plan, keep)
-    return found
-
-
-def form_of(plan: Plan, said: Sequence[Argument]) -> tuple[object, ...]:
-    """Return a plan's form: its tools and values, without moments and the values in `said`."""
-    spoken = {repr(value) for value in said}
-
-    def kept(value: Argument) -> object:
-        if isinstance(value, list):
-            return tuple(kept(one) for one in value)
-        if isinstance(value, dict):
-            return tuple((name, kept(one)) for name, one in value.items())
-        if isinstance(value, Ref):
-            return value.step, value.path
-        if isinstance(value, str) and _MOMENT.fullmatch(value):
-            return value[10:16]
-        return "…" if repr(value) in spoken else value
-
-    return tuple((s.tool, tuple((name, kept(v)) for name, v in sorted(s.arguments.items()))) for s in plan.steps)
-
-
-# ── One demonstration ───────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True)
-class _Fitted:
-    changes: Mapping[str, Argument]
-    kept: float
-    """Share of the taught words, by weight, that are in the request."""
-    new: float
-    """Share of the request's words, by weight, that were taught or stand in a value's place."""
-    unfilled: float
-    """Share of the values said then for which nothing was found now."""
-    hours: float
-    """Distance between the two hours of the day."""
-
-
-def _slots(text: str, plan: Plan, places: Sequence[tuple[int, int]]) -> tuple[tuple[int, int, Argument], ...]:
-    """Find the values of the plan that stand in the words exactly once, and once in the plan."""
-    values = [v for v in values_of(plan) if isinstance(v, str | int | float) and not isinstance(v, bool)]
-    counts = Counter(repr(value) for value in values)
-    found: list[tuple[int, int, Argument]] = []
-    low = text.lower()
-    for value in values:
-        written = str(value).strip().rstrip(".!?").lower()
-        if not written or counts[repr(value)] > 1 or _MOMENT.fullmatch(written):
-            continue
-        spots = [m.span() for m in re.finditer(rf"(?<!\w){re.escape(written)}(?!\w)", low)]
-        if len(spots) != 1:
-            continue
-        inside = [k for k, (a, b) in enumerate(places) if a >= spots[0][0] and b <= spots[0][1]]
-        if inside and not any(a <= inside[-1] and inside[0] < b for a, b, _ in found):
-            found.append((inside[0], inside[-1] + 1, value))
-    return tuple(sorted(found, key=lambda slot: slot[0]))
-
-
-def _fit(one: _Taught, said: Said, own: Sequence[float], now: dt.datetime) -> _Fitted:
-    """Align a request with a demonstration: which words are the same, which replace others."""
-    partner = said.paired(one.said)
-    slotted = {k for a, b, _ in one.slots for k in range(a, b)}
-    framed = kept = 0.0
-    covered: set[int] = set()
-    for k, weight in enumerate(own):
-        if k not in slotted:
-            framed += weight
-            if k in partner:
-                kept += weight
-                covered.add(partner[k])
-    if not framed:  # every word of it is a value: compare by the values
-        framed, kept = sum(own), sum(own[k] for k in partner)
-    changes: dict[str, Argument] = {}
-    n_unfilled = 0
-    for a, b, value in one.slots:
-        span = quoted_at(one.quoted[a], said.text, said.places) if a in one.quoted else None
-        if span is None:
-            span = place_of((a, b), partner, len(one.said), len(said.words))
-            if span is None:
-                n_unfilled += 1
-                continue
-            covered.update(range(*span))
-            span = trimmed(span, said.text, said.words, said.places)
-        covered.update(range(*span))
-        if span[0] == span[1] or said.words[slice(*span)] == one.said[a:b]:
-            continue
-        words = said.text[said.places[span[0]][0] : said.places[span[1] - 1][1]]
-        if (new := as_value(value, words)) is not None:
-            changes[repr(value)] = new
-    hours = 0.0
-    if one.now is not None:
-        then = one.now.astimezone(now.tzinfo)
-        apart = abs((then.hour * 60 + then.minute) - (now.hour * 60 + now.minute)) / 60
-        hours = min(apart, 24 - apart)
-    return _Fitted(
-        changes,
-        kept / framed if framed else 1.0,
-        sum(said.weights[j] for j in covered) / said.whole if said.whole else 1.0,
-        n_unfilled / max(len(one.slots), 1),
-        hours,
-    )
-
-
-def _planned(one: _Taught, changes: Mapping[str, Argument], now: dt.datetime) -> Plan:
-    """Return the demonstration's plan, values exchanged and moments moved."""
-    plan = one.plan
-    if changes:
-        plan = exchanged(plan, lambda value: changes.get(repr(value), value))
-    return plan if one.now is None else moved(plan, one.now, now)
+def ranked(
+    found: Sequence[Candidate],
+    likely: Callable[[Plan], float] | None,
+    now: dt.datetime,
+    n_words: int,
+    most: int,
+) -> list[Repeat]:
+    """Return the plans of candidates, the most alike first, by how surely each is right; of one form only the best."""
+    best: dict[object, Candidate] = {}
+    mass: dict[object, float] = {}
+    for each in found:
+        form = each[0].form
+        best.setdefault(form, each)  # the most similar comes first
+        mass[form] = mass.get(form, 0.0) + math.exp(12 * (each[3] - found[0][3]))
+    whole = sum(mass.values())
+    top = sorted((each[3] for each in best.values()), reverse=True)[:2]
+    judged = []
+    for one, fitted, cosine, likeness in best.values():
+        other = top[0] if likeness < top[0] else top[1] if len(top) > 1 else 0.0
+        signs = np.array([
+            1.0, cosine, fitted.kept, fitted.new, fitted.kept * fitted.new, float(bool(fitted.changes)),
+            fitted.unfilled, mass[one.form] / whole, likeness - other, fitted.hours / 12, float(not one.plan.steps),
+            likely(one.plan) if likely else 0.0, 1 / (1 + n_words),
+        ])  # fmt: skip
+        judged.append((float(signs @ WEIGHTS), likeness, one, fitted, signs))
+    judged.sort(key=lambda each: (-each[0], -each[1]))
+    return [
+        Repeat(planned(one, fitted.changes, now), one.id, likeness, signs)
+        for _, likeness, one, fitted, signs in judged[:most]
+    ]
 
 
 # ── Repeat planner ────────────────────────────────────────────────────────────────────────────────────────
-# Plans a request that the owner made before in nearly the same words: reads the plan that was right then for today.
-#
-# `planning.repeat_planner` finds the demonstration and says how sure it is; here its plan is made to fit: times that
-# were said are read anew from the request's own words, other moments move by the days in between, and every value
-# that the request says must appear in the plan. If anything is left over, nothing is proposed, and another planner is
-# asked.
-#
-# Covered: what was taught, with other politeness, order or spelling, another quotation, name or number in it, another
-# day. Not covered: requests that deny, ask about or limit what was taught ("don't …", "did you …", "… but not …"),
-# plans with the id of one record in them or with an address written out, values or "on" and "off" that changed
-# places, references to words of that day ("send it"), moments that cannot be read anew: another planner is always
-# asked for them.
+# Plans a request that the owner made before in nearly the same words. If anything is left over, nothing is proposed,
+# and another planner is asked.
 
 SURE, SURE_WHOLE = 0.8, 0.5
 """Least sureness of a repeated plan, and of one for a request in the very same words.
@@ -599,35 +139,8 @@ In the lives of a pilot fleet .998 of such plans are right, and more than half o
 """
 N_NEAR = 12
 """Number of demonstrations compared with a request."""
-_SOON_S = 3600.0
-"""A moment that was not said and lies nearer than this was counted from the moment of asking."""
-_TURNS = frozenset(
-    re.findall(
-        r"\w+",
-        "not no don dont never without except but unless instead cancel stop undo which whose did does has have had is "
-        "are was were on off up down in out open opens close shut lock unlock start begin end send sends draft add "
-        "remove delete more less all none first last next before after left right high low higher lower brighter "
-        "dimmer darker louder quieter softer warmer cooler colder t cannot nor neither nobody nothing none skip avoid "
-        "if until till later soon should shall might increase decrease raise reduce mute unmute pause resume enable "
-        "disable arm disarm accept decline yes",
-    )
-)
-"""Words that reverse a request when they are in only one of it and the demonstration."""
-_POINTS = frozenset(("it", "that", "this", "them", "those", "these", "same", "him", "her"))
-"""Words that refer to what was said before, when they are among the first few."""
-_N_FIRST = 4
 _CLOSE = 0.5
 """Least share of words that are the same in two requests of which one may be the other turned round."""
-_QUESTIONS = frozenset(("what", "when", "who", "why", "how", "where"))
-"""Question words; they count only at the beginning."""
-_IDLE = POLITE | frozenset(
-    re.findall(
-        r"\w+",
-        "a an the my our your this that it its i and so well oh ah now then just again quickly when think cheers there "
-        "s m",
-    )
-)
-"""Words that change nothing when they are added or left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -656,40 +169,20 @@ def said_again(
     Args:
         form: The request's form vector.
         near: The owner's demonstrations most similar to it, oldest first, each with its form vector.
-        rarity: Weight of each word (`case_adaptation.rarity_of`).
+        rarity: Weight of each word (`rarity_of`).
     """
     likeliest = _likeliest(request, form, near, rarity)
     if likeliest is None:
         return None
     best, one = likeliest
-    if (
-        _is_turned(one.request, request.text)
-        or _points_back(one)
-        or any(names_a_record(step, tools) for step in best.plan.steps)
-    ):
+    adapted = adapt(one, request, tools)
+    if adapted.plan is None or (best.sureness < SURE and (adapted.is_exchanged or adapted.left)):
         return None
-    then, now = Utterance(one.request, one.now or request.now, context=request.known).slots, request.slots
-    plan = _read_anew(best, one, request, then, now)
-    if plan is None or not _is_accounted(then, now, one.plan, plan) or _is_swapped(one, request.text, then, plan):
-        return None
-    left = _left_over(one.request, request.text, then, now)
-    is_exchanged = bool(left & words_in(one.plan, plan))
-    others = frozenset(left - words_in(one.plan, plan))
-    if best.sureness < SURE and (is_exchanged or others):
-        return None
-    if not plan.steps:
-        return None if others else SaidAgain(Plan((), rests_on=(one.id,)), is_exchanged, True)
-    is_new = bool(best.signs[SIGNS.index("exchanged")])
-    steps = tuple(replace(step, text=request.text) if is_new else step for step in plan.steps)
-    try:
-        whole = check_plan(Plan(steps, confidence=round(best.sureness, 4), rests_on=(one.id,)), tools)
-    except PlanError:  # its tools are missing, or what was said is not a value of theirs
-        return None
-    return SaidAgain(whole, is_exchanged, not others, others)
-
-
-def _telling(text: str) -> list[str]:
-    return [word for word in words_of(text)[0] if word not in POLITE]
+    if not adapted.plan.steps:
+        return None if adapted.left else SaidAgain(Plan((), rests_on=(one.id,)), adapted.is_exchanged, True)
+    steps = tuple(replace(step, text=request.text) if adapted.taken else step for step in adapted.plan.steps)
+    plan = replace(adapted.plan, steps=steps, confidence=round(best.sureness, 4), rests_on=(one.id,))
+    return SaidAgain(plan, adapted.is_exchanged, not adapted.left, adapted.left)
 
 
 def _newest_of_each(
@@ -701,19 +194,12 @@ def _newest_of_each(
     """
     found: dict[tuple[str, ...], tuple[Demonstration, NDArray[np.float32]]] = {}
     for one in near:
-        words = tuple(_telling(one[0].request)) or words_of(one[0].request)[0]
+        words = tuple(telling(one[0].request)) or words_of(one[0].request)[0]
         known = found.get(words)
         if known is None or one[0].source == "owner" or known[0].source != "owner":
             found.pop(words, None)
             found[words] = one
     return found
-
-
-def _is_turned(taught: str, said: str) -> bool:
-    then, now = words_of(taught)[0], words_of(said)[0]
-    first = [next((word for word in words if word not in POLITE), "") for words in (then, now)]
-    asks = (first[0] in _QUESTIONS) != (first[1] in _QUESTIONS)
-    return asks or bool((set(then) ^ set(now)) & _TURNS)
 
 
 def does_the_opposite(
@@ -736,37 +222,14 @@ def does_the_opposite(
     for one, _ in near:
         taught = [(step.tool, dict(step.arguments)) for step in one.plan.steps]
         said = [text for text, steps in done.items() if taught and steps == taught]
-        if any(_is_close(one.request, text) and _is_turned(one.request, text) for text in said):
+        if any(_is_close(one.request, text) and is_turned(one.request, text) for text in said):
             return True
     return False
 
 
 def _is_close(taught: str, text: str) -> bool:
-    words, said = set(_telling(taught)), set(_telling(text))
+    words, said = set(telling(taught)), set(telling(text))
     return len(words & said) >= _CLOSE * max(len(words), len(said), 1)
-
-
-def _points_back(taught: Demonstration) -> bool:
-    """Return whether a request was about something said before it ("send it"): its plan has values of that day."""
-    said = set(words_of(taught.request)[0])
-    unsaid = (value.split() for value in _written(taught.plan) if not re.match(r" \d", value))
-    first = _telling(taught.request)[:_N_FIRST]  # later in the request it stands for what this request itself names
-    return not _POINTS.isdisjoint(first) and any(words and said.isdisjoint(words) for words in unsaid)
-
-
-def names_a_record(step: Step, tools: Mapping[str, ToolSpec]) -> bool:
-    """Return whether a value written out is the id of one record, or decides where something goes."""
-    spec = tools.get(step.tool)
-    return spec is None or any(
-        (p.is_sink or p.type.removeprefix("list[").removesuffix("]") not in TYPE_NAMES)
-        and any(not isinstance(one, Ref) for one in _items(step.arguments.get(p.name)))
-        for p in spec.parameters
-        if p.name in step.arguments
-    )
-
-
-def _items(value: Argument) -> list[Argument]:
-    return value if isinstance(value, list) else [value]
 
 
 def holds_what_is_gone(plan: Plan, tools: Mapping[str, ToolSpec], slots: Sequence[Slot], now: dt.datetime) -> bool:
@@ -777,52 +240,11 @@ def holds_what_is_gone(plan: Plan, tools: Mapping[str, ToolSpec], slots: Sequenc
     said = {str(view)[:16] for slot in slots for view in slot.views.values()}
     steps = [step for step in plan.steps if tools[step.tool].effect != "none"]
     return any(
-        isinstance(value, str) and is_moment(value) and value[:16] not in said and _is_gone(value, now)
+        isinstance(value, str) and is_moment(value) and value[:16] not in said and is_gone(value, now)
         for step in steps
         for argument in step.arguments.values()
         for value in literals(argument)
     )
-
-
-# ── Values that are said ──────────────────────────────────────────────────────────────────────────────────
-
-
-def _left_over(taught: str, said: str, then: Sequence[Slot], now: Sequence[Slot]) -> set[str]:
-    """Return the words of either request that the other lacks, except idle words, times and quotations."""
-    pairs = Said(said, lambda _: 1.0).paired(words_of(taught)[0])
-    left: set[str] = set()
-    for text, slots, known in ((taught, then, pairs.keys()), (said, now, set(pairs.values()))):
-        spans = [(slot.start, slot.end) for slot in slots if slot.kind in ("time", "quoted")]
-        for k, (word, (start, end)) in enumerate(zip(*words_of(text), strict=True)):
-            if k not in known and not any(a <= start and end <= b for a, b in spans):
-                left.add(word)
-    return left - _IDLE
-
-
-def _is_swapped(one: Demonstration, said: str, then: Sequence[Slot], plan: Plan) -> bool:
-    """Return whether the plan would hold something not said now, or its words are said in another order.
-
-    The order matters for words of its values and words that reverse: "the report to Tom, the invoice to Anna" and the
-    other way about.
-    """
-    taught, now = words_of(one.request), words_of(said)[0]
-    pairs = Said(said, lambda _: 1.0).paired(taught[0])
-    still = words_in(plan) - _IDLE
-
-    def held(is_time: bool) -> set[int]:
-        spans = [(slot.start, slot.end) for slot in then if (slot.kind == "time") == is_time]
-        return {k for k, (a, b) in enumerate(taught[1]) if any(c <= a and b <= d for c, d in spans)}
-
-    timed, slotted = held(True), held(False)
-    if any(
-        word in still and word not in now and (k not in pairs or now[pairs[k]] not in still)
-        for k, word in enumerate(taught[0])
-        if k not in timed
-    ):
-        return True
-    telling = (words_in(one.plan) | _TURNS) - _IDLE
-    order = [pairs[k] for k, word in enumerate(taught[0]) if k in pairs and (word in telling or k in slotted - timed)]
-    return order != sorted(order)
 
 
 def _likeliest(
@@ -832,138 +254,29 @@ def _likeliest(
     rarity: Mapping[str, float],
 ) -> tuple[Repeat, Demonstration] | None:
     """Return the repeat that is likeliest meant, with what was taught for it; None where none is sure enough."""
-    taught = _newest_of_each(near)
-    repeats = Repeats(rarity, len(form))
-    likeness = []
-    for one, its_form in taught.values():
-        repeats.add(one, its_form)
-        likeness.append(1.0 if _telling(one.request) == _telling(request.text) else float(its_form @ form))
+    taught, weight = list(_newest_of_each(near).values()), weighing(rarity)
+    said, cases = Said(request.text, weight), [case_of(one, weight) for one, _ in taught]
+    own = telling(request.text)
+    likeness = [1.0 if telling(one.request) == own else float(its_form @ form) for one, its_form in taught]
     cosines = np.array(likeness, dtype=np.float32)  # forms leave out values: those of the same words differ
-    best = next(iter(repeats.propose(request, form, cosines=cosines)), None)
+    rows = _worth_a_look(said, cases, cosines)
+    found = [(candidate(cases[row], said, float(cosines[row]), request.now), row) for row in rows]
+    found.sort(key=lambda each: (-each[0][3], -each[1]))
+    best = next(iter(ranked([one for one, _ in found], None, request.now, len(said.words), 1)), None)
     if best is None or best.sureness < SURE_WHOLE:
         return None
-    return best, next(one for one, _ in taught.values() if one.id == best.id)
+    return best, next(one for one, _ in taught if one.id == best.id)
 
 
-def _read_anew(
-    best: Repeat, taught: Demonstration, request: Request, then: Sequence[Slot], now: Sequence[Slot]
-) -> Plan | None:
-    """Return the plan with its times as the request says them; None when they cannot be read."""
-    moments = [value for value in values_of(taught.plan) if isinstance(value, str) and is_moment(value)]
-    if not moments:
-        return best.plan
-    times, others = ([slot for slot in slots if slot.kind == "time"] for slots in (then, now))
-    if taught.now is None or len(times) != len(others):
-        return None
-    changes: dict[str, str] = {}
-    read: set[str] = set()
-    for slot, other in zip(times, others, strict=True):
-        for name, value in _moments_in(slot, taught.plan):
-            said = other.views.get(name)
-            moved_to = _after_moving(value, taught, request)
-            if not isinstance(said, str) or changes.setdefault(moved_to, _like(value, said)) != _like(value, said):
-                return None  # two things at one moment then, at two now
-            read.add(value)
-    for value in set(moments) - read:
-        later = _moved_on(value, times, others, taught.now, request.now)
-        if later is None:
-            return None
-        if changes.setdefault(_after_moving(value, taught, request), later) != later:
-            return None
-    return exchanged(best.plan, lambda value: changes.get(value, value) if isinstance(value, str) else value)
-
-
-def _moved_on(
-    value: str, times: Sequence[Slot], others: Sequence[Slot], then: dt.datetime, now: dt.datetime
-) -> str | None:
-    """Return a moment that the request does not say, as many days later as the times it says; None when not known."""
-    days = _days_later(times, others)
-    if days is None and not times and not _is_soon(value, then):
-        days = (now.date() - then.astimezone(now.tzinfo).date()).days
-    later = None if days is None else moment_later(value, days, now.tzinfo)
-    if later is None or (_is_gone(later, now) and not _is_gone(value, then)):
-        return None
-    return later
-
-
-def _days_later(then: Sequence[Slot], now: Sequence[Slot]) -> int | None:
-    """Return by how many days all times said now are later than those said then; None when the numbers differ."""
-    found: set[int | None] = set()
-    for a, b in zip(then, now, strict=True):
-        before, after = (str(slot.views.get("datetime") or slot.views.get("date") or "") for slot in (a, b))
-        if not before or not after or before[10:16] != after[10:16]:
-            return None
-        found.add((dt.date.fromisoformat(after[:10]) - dt.date.fromisoformat(before[:10])).days)
-    return found.pop() if len(found) == 1 else None
-
-
-def _is_soon(value: str, now: dt.datetime) -> bool:
-    """Return whether a moment was counted from the moment of asking: "in a bit"."""
-    return len(value) > 10 and abs((_at(value, now) - now).total_seconds()) < _SOON_S
-
-
-def _is_gone(value: str, now: dt.datetime) -> bool:
-    return value < now.date().isoformat() if len(value) == 10 else _at(value, now) < now
-
-
-def _at(value: str, now: dt.datetime) -> dt.datetime:
-    try:
-        at = dt.datetime.fromisoformat(value)
-    except ValueError:  # a text that begins like a moment
-        return now
-    return at if at.tzinfo is not None else at.replace(tzinfo=now.tzinfo)
-
-
-def _moments_in(slot: Slot, plan: Plan) -> Iterator[tuple[str, str]]:
-    """Return the views of a time that are moments of a plan: view name and value in the plan."""
-    for value in values_of(plan):
-        if isinstance(value, str) and is_moment(value):
-            names = [n for n, view in slot.views.items() if isinstance(view, str) and view[:16] == value[:16]]
-            if names:
-                yield names[0], value
-
-
-def _after_moving(value: str, taught: Demonstration, request: Request) -> str:
-    """Return the value that a taught moment has in a repeated plan."""
-    if taught.now is None:
-        return value
-    step = moved(Plan((Step("", {"at": value}),)), taught.now, request.now).steps[0]
-    return str(step.arguments["at"])
-
-
-def _like(value: str, said: str) -> str:
-    """Write a moment in the form of another: a day alone, or a day with its time."""
-    return said[:10] if len(value) == 10 else said
-
-
-def _is_accounted(then: Sequence[Slot], now: Sequence[Slot], taught: Plan, plan: Plan) -> bool:
-    """Return whether each value said now was said when it was taught, or is in the plan; and the other way about."""
-    same = {_words(slot) for slot in then} & {_words(slot) for slot in now}
-    before, after = _written(taught), _written(plan)
-
-    def is_left(slot: Slot, holds: Plan, written: Sequence[str]) -> bool:
-        return not (any(_moments_in(slot, holds)) if slot.kind == "time" else _stands_in(slot, written))
-
-    if any(is_left(slot, plan, after) for slot in now if _words(slot) not in same):
-        return False
-    gone = [slot for slot in then if _words(slot) not in same]
-    return not any(is_left(s, taught, before) or (s.kind != "time" and _stands_in(s, after)) for s in gone)
-
-
-def _words(slot: Slot) -> tuple[str, ...]:
-    return slot.kind, *words_of(slot.text)[0]
-
-
-def _written(plan: Plan) -> list[str]:
-    """Return the words of a plan's values, with a space on either side of each value."""
-    return [f" {' '.join(words_of(str(v))[0])} " for v in values_of(plan) if not isinstance(v, bool)]
-
-
-def words_in(*plans: Plan) -> set[str]:
-    """Return the words of the values of plans."""
-    return {word for plan in plans for value in _written(plan) for word in value.split()}
-
-
-def _stands_in(slot: Slot, written: Sequence[str]) -> bool:
-    said = f" {' '.join(words_of(str(slot.views.get('text', slot.text)))[0])} "
-    return any(said in value or (value in said and value.strip()) for value in written)
+def _worth_a_look(said: Said, cases: Sequence[Case], cosines: NDArray[np.float32]) -> list[int]:
+    """Return the nearest demonstrations by their vectors, and those that share most of the words."""
+    n = min(N_NEAREST, len(cosines))
+    near = np.argpartition(-cosines, n - 1)[:n] if len(cosines) > n else np.arange(len(cosines))
+    spellings = [{key for word in set(case.said) - POLITE for key in spellings_of(word)} for case in cases]
+    shared: dict[int, float] = {}
+    for word, weight in dict(zip(said.words, said.weights)).items():
+        for row, known in enumerate(spellings):
+            if word not in POLITE and not known.isdisjoint(spellings_of(word)):
+                shared[row] = shared.get(row, 0.0) + weight
+    best = sorted(shared, key=lambda row: (-shared[row], -row))[:N_SHARED]
+    return list(dict.fromkeys([*map(int, sorted(near)), *best]))

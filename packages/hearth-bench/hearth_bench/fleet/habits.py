@@ -31,7 +31,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from hearth.language.tokens import folded, stem
-from hearth.planning.repeat_planner import moved, values_of
+from hearth.planning.adaptation import moved, values_of
 from hearth.types import Argument, Plan, Ref
 from hearth_bench.data.q2a_homes import World, read_world
 from hearth_bench.data.q2a_instructions import OWNERS, Sample, read_owner

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hearth.planning.repeat_planner import exchanged, values_of
+from hearth.planning.adaptation import exchanged, values_of
 from hearth.types import Argument, Plan
 
 if TYPE_CHECKING:

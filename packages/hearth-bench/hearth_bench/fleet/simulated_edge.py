@@ -1,6 +1,6 @@
 """Simulate one edge of a fleet: a student on a device, a teacher in the cloud, an owner who sometimes corrects.
 
-The student is `planning.repeat_planner` (earlier requests in nearly the same words) with solved heads
+The student is `fleet.repeats` (earlier requests in nearly the same words) with solved heads
 (`models.ridge` over the student's text features) that score which tools a request wants. A plan that is sure enough
 runs; otherwise the teacher is asked, and its answer is learnt. A random share of the sure plans is put to the teacher
 as well. The owner corrects a share of the wrong plans that ran; corrections are learnt too.
@@ -22,11 +22,13 @@ from numpy.typing import NDArray
 from hearth.formats.edge_protocol import PlanAsked, PlanGiven, Refused
 from hearth.formats.plans import plan_to_json
 from hearth.models.ridge import Heads
+from hearth.planning.adaptation import values_of
 from hearth.planning.ranking.features import ReadingOptions, targets_of
-from hearth.planning.repeat_planner import WEIGHTS, Repeat, Repeats, values_of
+from hearth.planning.repeat_planner import WEIGHTS, Repeat
 from hearth.types import Argument, Demonstration, Plan, Ref, Request, Step
 from hearth_bench.fleet.fleet_prior import Guide, shape_of
 from hearth_bench.fleet.habits import Asked
+from hearth_bench.fleet.repeats import Repeats
 from hearth_bench.metrics.plan_metrics import f1
 from hearth_bench.suites.q2a.q2a_suite import is_same
 

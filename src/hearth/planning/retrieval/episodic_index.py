@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from hearth.formats.plans import plan_from_json, plan_to_json
 from hearth.language.thesaurus import MARKS, all_concepts, concepts
 from hearth.models.intent_classifier import IntentClassifier, shipped_classifier
+from hearth.planning.adaptation import POLITE, words_of
 from hearth.planning.arguments.alignment import (
     LESSON_VERSION,
     SLOT_WORDS,
@@ -34,7 +35,6 @@ from hearth.planning.arguments.alignment import (
     lessons_of,
 )
 from hearth.planning.arguments.alignment import Said as SaidWords
-from hearth.planning.repeat_planner import POLITE, words_of
 from hearth.planning.tool_heads import (
     CLASSIFIER_SHARE,
     HeadPrior,

@@ -24,6 +24,7 @@ from hearth.language.reading import Utterance
 from hearth.language.thesaurus import words_in_text
 from hearth.models.intent_classifier import IntentClassifier
 from hearth.models.sentence_encoder import TokenEncoder
+from hearth.planning.adaptation import names_a_record, words_in
 from hearth.planning.arguments.alignment import Token, form_of, tokens_of
 from hearth.planning.arguments.binding import Unit
 from hearth.planning.arguments.span_boundaries import HeardWords, Manners
@@ -34,10 +35,8 @@ from hearth.planning.repeat_planner import (
     SaidAgain,
     does_the_opposite,
     holds_what_is_gone,
-    names_a_record,
     rarity_of,
     said_again,
-    words_in,
 )
 from hearth.planning.retrieval.episodic_index import Remembered
 from hearth.planning.retrieval.plan_assembly import (

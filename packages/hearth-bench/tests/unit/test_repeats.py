@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.planning.repeat_planner import Repeat, Repeats, moved, rarity_of
+from hearth.planning.adaptation import moved
+from hearth.planning.repeat_planner import Repeat, rarity_of
 from hearth.types import Demonstration, Plan, Ref, Request, Step
+from hearth_bench.fleet.repeats import Repeats
 
 ZONE = ZoneInfo("Europe/London")
 MONDAY = dt.datetime(2026, 9, 14, 21, 0, tzinfo=ZONE)
