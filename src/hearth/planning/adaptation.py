@@ -1,8 +1,8 @@
 """Adapts what was taught for one request to another: its plan, with the values that the other request has.
 
     adapted = adapt(demonstration, request, tools)
-    adapted.plan          # with the request's own values and times; None where it cannot be had
-    adapted.why_not       # then why, in words
+    adapted.plan          # with the request's own values and times
+    adapted.reason        # of a `Misfit`: why it has none
 
 Covered: the same request with other politeness, order, spelling, with another name, number, text or quotation in it,
 on another day. Not covered: which demonstration is meant and how surely (`planning.repeat_planner`), phrases that stand
@@ -418,10 +418,8 @@ _IDLE = POLITE | frozenset(
 class Adapted:
     """What a demonstration comes to for another request."""
 
-    plan: Plan | None
-    """The plan, checked; without steps where it was taught that nothing is to be done; None where it does not fit."""
-    why_not: str = ""
-    """Why there is no plan."""
+    plan: Plan
+    """The plan, checked; without steps where it was taught that nothing is to be done."""
     taken: Mapping[str, Argument] = field(default_factory=dict)
     """Value of the demonstration, as it is written → what the request says in its place."""
     is_exchanged: bool = False
@@ -430,32 +428,39 @@ class Adapted:
     """Words of either request that are neither in the other nor in the plan."""
 
 
-def adapt(demonstration: Demonstration, request: Utterance, tools: Mapping[str, ToolSpec]) -> Adapted:
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A demonstration that does not fit a request."""
+
+    reason: str
+
+
+def adapt(demonstration: Demonstration, request: Utterance, tools: Mapping[str, ToolSpec]) -> Adapted | Misfit:
     """Return the plan of a demonstration with the values of another request, or why it has none."""
     if is_turned(demonstration.request, request.text):
-        return Adapted(None, "the request says the contrary, or asks where an order was taught")
+        return Misfit("the request says the contrary, or asks where an order was taught")
     if _points_back(demonstration):
-        return Adapted(None, "what was taught was about something said before it")
+        return Misfit("what was taught was about something said before it")
     if any(names_a_record(step, tools) for step in demonstration.plan.steps):
-        return Adapted(None, "its plan has a tool that there is not, or where something goes, written out that day")
+        return Misfit("its plan has a tool that there is not, or where something goes, written out that day")
     case = case_of(demonstration)
     changes = fit(case, Said(request.text, _alike), request.now).changes
     then = Utterance(demonstration.request, demonstration.now or request.now, context=request.known).slots
     plan = _read_anew(planned(case, changes, request.now), demonstration, request, then)
     if plan is None:
-        return Adapted(None, "its times cannot be read anew")
+        return Misfit("its times cannot be read anew")
     if not _is_accounted(then, request.slots, demonstration.plan, plan):
-        return Adapted(None, "a value that is said would be missing, or one that is no longer said be kept")
+        return Misfit("a value that is said would be missing, or one that is no longer said be kept")
     if _is_swapped(demonstration, request.text, then, plan):
-        return Adapted(None, "its values are not said, or in another order")
+        return Misfit("its values are not said, or in another order")
     left = _left_over(demonstration.request, request.text, then, request.slots)
     of_plans = words_in(demonstration.plan, plan)
-    if plan.steps:
-        try:
-            plan = check_plan(plan, tools)
-        except PlanError as error:  # its tools are missing, or what was said is not a value of theirs
-            return Adapted(None, str(error))
-    return Adapted(plan, "", changes, bool(left & of_plans), frozenset(left - of_plans))
+    whole = Plan(plan.steps)
+    try:
+        whole = check_plan(whole, tools) if whole.steps else whole
+    except PlanError as error:  # what was said is not a value of its tools
+        return Misfit(str(error))
+    return Adapted(whole, changes, bool(left & of_plans), frozenset(left - of_plans))
 
 
 def telling(text: str) -> list[str]:

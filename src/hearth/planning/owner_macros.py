@@ -253,27 +253,19 @@ def filled(template: Template, steps: Sequence[int], now: dt.datetime | None, wr
         steps: Indices of the steps kept, ascending; the steps they need must be among them.
     """
     place = {old: new for new, old in enumerate(steps)}
+    taught = template.plan
+    today = moved(taught, template.now, now) if template.now is not None and now is not None else taught
     made = []
     for old in steps:
-        step = template.plan.steps[old]
-        arguments = {name: _placed(template.without_extras(value), place) for name, value in step.arguments.items()}
+        step, before = today.steps[old], taught.steps[old].arguments
+        arguments = {
+            name: written
+            if template.is_content(old, name) or (written and before[name] == template.written)
+            else _placed(template.without_extras(value), place)
+            for name, value in step.arguments.items()
+        }
         made.append(Step(step.tool, arguments, tuple(place[k] for k in step.after if k in place), step.text))
-    kept = Plan(tuple(made))
-    if template.now is not None and now is not None:
-        kept = moved(kept, template.now, now)
-    texts = {
-        (old, name)
-        for old in steps
-        for name, value in template.plan.steps[old].arguments.items()
-        if template.is_content(old, name) or (written and value == template.written)
-    }
-    return replace(
-        kept,
-        steps=tuple(
-            replace(step, arguments={n: written if (old, n) in texts else v for n, v in step.arguments.items()})
-            for old, step in zip(steps, kept.steps, strict=True)
-        ),
-    )
+    return Plan(tuple(made))
 
 
 def _placed(value: Argument, place: Mapping[int, int]) -> Argument:

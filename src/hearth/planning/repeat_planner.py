@@ -16,8 +16,10 @@ from hearth.language.reading import Utterance
 from hearth.language.tokens import Slot
 from hearth.planning.adaptation import (
     POLITE,
+    Adapted,
     Case,
     Fitted,
+    Misfit,
     Said,
     adapt,
     case_of,
@@ -143,27 +145,13 @@ _CLOSE = 0.5
 """Least share of words that are the same in two requests of which one may be the other turned round."""
 
 
-@dataclass(frozen=True, slots=True)
-class SaidAgain:
-    """Plan for a request that was made before."""
-
-    plan: Plan
-    """Plan for the request; without steps when the owner taught that nothing is to be done."""
-    is_exchanged: bool
-    """True when a value replaces another; times and quotations do not count."""
-    is_whole: bool
-    """True when every word of either is in the other, except idle words, times and values."""
-    left: frozenset[str] = frozenset()
-    """Words of either that are neither in the other nor in the plan."""
-
-
 def said_again(
     request: Utterance,
     form: NDArray[np.float32],
     near: Sequence[tuple[Demonstration, NDArray[np.float32]]],
     rarity: Mapping[str, float],
     tools: Mapping[str, ToolSpec],
-) -> SaidAgain | None:
+) -> Adapted | None:
     """Return the plan that was taught for a request like this one, when it is surely meant.
 
     Args:
@@ -176,13 +164,13 @@ def said_again(
         return None
     best, one = likeliest
     adapted = adapt(one, request, tools)
-    if adapted.plan is None or (best.sureness < SURE and (adapted.is_exchanged or adapted.left)):
+    if isinstance(adapted, Misfit) or (best.sureness < SURE and (adapted.is_exchanged or adapted.left)):
         return None
-    if not adapted.plan.steps:
-        return None if adapted.left else SaidAgain(Plan((), rests_on=(one.id,)), adapted.is_exchanged, True)
+    if adapted.left and not adapted.plan.steps:
+        return None
     steps = tuple(replace(step, text=request.text) if adapted.taken else step for step in adapted.plan.steps)
-    plan = replace(adapted.plan, steps=steps, confidence=round(best.sureness, 4), rests_on=(one.id,))
-    return SaidAgain(plan, adapted.is_exchanged, not adapted.left, adapted.left)
+    confidence = round(best.sureness, 4) if steps else adapted.plan.confidence
+    return replace(adapted, plan=replace(adapted.plan, steps=steps, confidence=confidence, rests_on=(one.id,)))
 
 
 def _newest_of_each(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.language.reading import Utterance
-from hearth.planning.adaptation import Adapted, adapt, moved
+from hearth.planning.adaptation import Adapted, Misfit, adapt, moved
 from hearth.planning.owner_macros import filled, template_of
 from hearth.types import Argument, Context, Demonstration, Parameter, Plan, Ref, Request, Step, ToolSpec
 
@@ -44,7 +44,7 @@ def taught(request: str, *steps: Step, now: dt.datetime = MONDAY) -> Demonstrati
     return Demonstration("d", request, Plan(steps), source="owner", now=now)
 
 
-def fitted(demonstration: Demonstration, text: str, now: dt.datetime = MONDAY) -> Adapted:
+def fitted(demonstration: Demonstration, text: str, now: dt.datetime = MONDAY) -> Adapted | Misfit:
     return adapt(demonstration, Utterance.of(Request(text, now), Context()), TOOLS)
 
 
@@ -73,7 +73,7 @@ def shown(draw: st.DrawFn) -> Demonstration:
 @given(shown())
 def test_its_own_request_gives_its_own_plan(demonstration: Demonstration) -> None:
     adapted = fitted(demonstration, demonstration.request)
-    assert adapted.plan is not None, adapted.why_not
+    assert isinstance(adapted, Adapted), adapted
     assert [(s.tool, s.arguments) for s in adapted.plan.steps] == [
         (s.tool, s.arguments) for s in demonstration.plan.steps
     ]
@@ -81,8 +81,8 @@ def test_its_own_request_gives_its_own_plan(demonstration: Demonstration) -> Non
     assert not adapted.left
 
 
-def arguments_of(adapted: Adapted) -> dict[str, Argument]:
-    assert adapted.plan is not None, adapted.why_not
+def arguments_of(adapted: Adapted | Misfit) -> dict[str, Argument]:
+    assert isinstance(adapted, Adapted), adapted
     return {name: value for step in adapted.plan.steps for name, value in step.arguments.items()}
 
 
@@ -91,6 +91,7 @@ def test_another_thing_and_number_are_taken_from_the_request(then: str, now: str
     step = Step("set_brightness", {"device": then, "percent": before})
     adapted = fitted(taught(f"set the {then} to {before} percent", step), f"set the {now} to {after} percent")
     assert arguments_of(adapted) == {"device": now, "percent": after}
+    assert isinstance(adapted, Adapted)
     assert adapted.is_exchanged == ((then, before) != (now, after))
 
 
@@ -127,15 +128,15 @@ def test_what_decides_where_something_goes_is_never_carried_over(kind: str, valu
     demonstration = taught(said.replace(" it ", " the thing "), Step(f"put_{kind}", {"to": value}))
     for request in (demonstration.request, "send the thing off to eva@post.example", "send the thing off"):
         adapted = fitted(demonstration, request)
-        assert adapted.plan is None
+        assert isinstance(adapted, Misfit)
         if request == demonstration.request:
-            assert "where something goes" in adapted.why_not
+            assert "where something goes" in adapted.reason
 
 
 @pytest.mark.parametrize("text", ["pay the gardener", "pay the gardener forty", "pay the gardener 40 then 50 euros"])
 def test_an_amount_that_is_not_said_again_is_not_paid(text: str) -> None:
     demonstration = taught("pay the gardener 40 euros", Step("pay", {"amount": 40}))
-    assert fitted(demonstration, text).plan is None
+    assert isinstance(fitted(demonstration, text), Misfit)
     assert arguments_of(fitted(demonstration, "pay the gardener 40 euros please")) == {"amount": 40}
 
 
@@ -148,20 +149,20 @@ def test_an_amount_that_is_not_said_again_is_not_paid(text: str) -> None:
 )
 def test_what_does_not_fit_says_why(text: str, words: str) -> None:
     adapted = fitted(taught("turn on the fan", Step("turn_on", {"device": "fan"})), text)
-    assert adapted.plan is None
-    assert words in adapted.why_not
+    assert isinstance(adapted, Misfit)
+    assert words in adapted.reason
 
 
 def test_a_tool_that_is_gone_is_named() -> None:
     gone = fitted(taught("polish the brass", Step("polish", {})), "polish the brass")
-    assert gone.plan is None
-    assert "a tool that there is not" in gone.why_not
+    assert isinstance(gone, Misfit)
+    assert "a tool that there is not" in gone.reason
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_any_texts_are_laid_side_by_side(lesson: str, text: str) -> None:
     adapted = fitted(taught(lesson, Step("turn_on", {"device": "fan"})), text)
-    assert (adapted.plan is None) == bool(adapted.why_not)
+    assert adapted.reason if isinstance(adapted, Misfit) else adapted.plan.steps
 
 
 @given(st.integers(-400, 400), st.integers(0, 23))

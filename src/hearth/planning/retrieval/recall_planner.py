@@ -24,7 +24,7 @@ from hearth.language.reading import Utterance
 from hearth.language.thesaurus import words_in_text
 from hearth.models.intent_classifier import IntentClassifier
 from hearth.models.sentence_encoder import TokenEncoder
-from hearth.planning.adaptation import names_a_record, words_in
+from hearth.planning.adaptation import Adapted, names_a_record, words_in
 from hearth.planning.arguments.alignment import Token, form_of, tokens_of
 from hearth.planning.arguments.binding import Unit
 from hearth.planning.arguments.span_boundaries import HeardWords, Manners
@@ -32,7 +32,6 @@ from hearth.planning.dialogue.amendments import question_about
 from hearth.planning.owner_macros import CONFIDENCE, OWNERS, Conventions
 from hearth.planning.repeat_planner import (
     N_NEAR,
-    SaidAgain,
     does_the_opposite,
     holds_what_is_gone,
     rarity_of,
@@ -274,7 +273,7 @@ class RecallPlanner:
         forms = self._forms(units)
         near = self._near(said, forms[0])
         again = self._again(said, forms[0], near, tools)
-        if again is not None and again.is_whole and not again.is_exchanged:
+        if again is not None and not again.left and not again.is_exchanged:
             return self._repeated(again)
         if said.forbids:
             return Refusal("out_of_scope", _NOT_TO, planner=OWNERS_WORD if ways[0].is_one else self.name)
@@ -504,7 +503,7 @@ class RecallPlanner:
         form: NDArray[np.float32],
         near: Sequence[tuple[Demonstration, NDArray[np.float32]]],
         tools: Mapping[str, ToolSpec],
-    ) -> SaidAgain | None:
+    ) -> Adapted | None:
         """Return what the owner was given for this request before."""
         if not near:
             return None
@@ -512,7 +511,7 @@ class RecallPlanner:
             self._rarity = rarity_of(self.remembered.requests_beside(OWNERS))
         return said_again(said, form, near, self._rarity, tools)
 
-    def _repeated(self, again: SaidAgain) -> Plan | Refusal:
+    def _repeated(self, again: Adapted) -> Plan | Refusal:
         if again.plan.steps:
             return replace(again.plan, planner=self.name, ignored=())
         return Refusal("out_of_scope", _CANNOT, planner=OWNERS_WORD)
@@ -703,7 +702,7 @@ def _one_after_another(first: Plan, second: Plan) -> Plan:
     return replace(first, steps=steps, rests_on=rests_on, confidence=min(first.confidence, second.confidence))
 
 
-def _bears_out(answer: Plan | Refusal, again: SaidAgain) -> bool:
+def _bears_out(answer: Plan | Refusal, again: Adapted) -> bool:
     """Return whether the answer found for a request supports the plan of a request like it.
 
     It does if the same is to be done, or if nothing was found and only values differ.
@@ -711,7 +710,7 @@ def _bears_out(answer: Plan | Refusal, again: SaidAgain) -> bool:
     if isinstance(answer, Plan):
         is_alike = sorted(step.tool for step in answer.steps) == sorted(step.tool for step in again.plan.steps)
         return is_alike and not again.left & words_in(answer)  # "the hall light": the old plan has no hall
-    return again.is_whole and answer.planner != OWNERS_WORD and answer.kind != "needs"
+    return not again.left and answer.planner != OWNERS_WORD and answer.kind != "needs"
 
 
 def _only_looks_up(part: Part, offered: Offered) -> bool:
