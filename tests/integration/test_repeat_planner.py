@@ -409,3 +409,20 @@ def test_what_another_process_forgets_or_teaches_counts_at_once(
             for one in (here, there):
                 assert called(asked(one, MAIL_SAID, tools)) == untaught
                 assert one.ids() == ()
+
+
+def test_what_a_language_model_is_told_that_the_home_guesses(
+    shipped: RecallPlanner, tools: Mapping[str, ToolSpec]
+) -> None:
+    def guessed(text: str) -> dict[tuple[str, ...], float]:
+        return shipped.guesses(Utterance.of(Request(text, MONDAY), Context()), tools)
+
+    reminder = guessed("remind me tomorrow at nine that we meet")
+    assert next(iter(reminder)) == ("add_reminder",)
+    assert list(reminder.values()) == sorted(reminder.values(), reverse=True)
+    assert sum(reminder.values()) == pytest.approx(1.0)
+    assert next(iter(guessed("what is the capital of France"))) == ()
+    both = guessed("turn the heating to 19 degrees and mail Mia the minutes")
+    assert both
+    assert () not in both
+    assert guessed("und was ist los") == {}

@@ -392,7 +392,7 @@ class RecallPlanner:
 
     def guesses(self, said: Utterance, tools: Mapping[str, ToolSpec]) -> dict[tuple[str, ...], float]:
         """Return the tools of each way to serve the whole request as one thing, likeliest first, with its chance; ()
-        is that nothing serves it."""
+        is that nothing serves it: not told of several acts, which as one thing are mostly nothing."""
         if said.unreadable or not tools:
             return {}
         self._manners.forget(self.remembered.refresh())
@@ -401,7 +401,8 @@ class RecallPlanner:
         chances: dict[tuple[str, ...], float] = {}
         for option, weight in zip(options, weights):
             names = tuple(step.tool for step in option.bound.steps)
-            chances[names] = chances.get(names, 0.0) + weight / sum(weights)
+            if names or len(said.acts) < 2:
+                chances[names] = chances.get(names, 0.0) + weight / sum(weights)
         return dict(sorted(chances.items(), key=lambda one: -one[1]))
 
     def nothing_meant(self, said: Utterance) -> float:
