@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gzip
 import io
 import json
 import shutil
@@ -265,6 +266,18 @@ def test_a_tar_archive_is_unpacked_as_far_as_it_is_real(
     assert taken.left_out["files packed too tightly to be real, and what lies behind"] == 1
     assert [path.name for path in (tmp_path / "owner/notes").iterdir()] == ["a.md"]
     assert [fault.partition(":")[0] for fault in taken.faults] == ["bomb.md"]
+
+
+def test_folders_alone_are_no_way_around_how_tightly_a_tar_archive_may_be_packed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "_MOST_UNPACKED_BYTES", 100_000)
+    (tmp_path / "given").mkdir()
+    for name, n in (("a.tgz", 150), ("b.tgz", 30_000)):
+        with gzip.open(tmp_path / "given" / name, "wb") as file:
+            file.write(header("x", tarfile.DIRTYPE, 0) * n + bytes(1024))
+    found = [(piece.name, piece.why) for piece in pieces_of(tmp_path / "given")]
+    assert found == [("b.tgz", "files packed too tightly to be real, and what lies behind")]
 
 
 def header(name: str, kind: bytes, size: int) -> bytes:

@@ -515,8 +515,8 @@ def _tar_headers(unpacked: _Unpacked) -> Iterator[tuple[str, tarfile.TarInfo]]:
         name, said = said.get("path", info.name)[:_MOST_NAME_CHARACTERS], {}
         has_bytes = info.isreg() or info.type not in tarfile.SUPPORTED_TYPES
         ends = unpacked.place + (_whole_blocks(info.size) if has_bytes else 0)
-        unpacked.begin()
-        if not info.isdir():
+        if not info.isdir():  # folders alone, however many, are no files to begin anew with
+            unpacked.begin()
             yield name, info
         unpacked.pass_by(ends - unpacked.place)
     if not unpacked.place:
