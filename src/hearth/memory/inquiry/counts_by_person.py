@@ -36,6 +36,8 @@ _MOST_OF_A_NAME = 4
 _MAIL = r"(?:e-?mails?|mails?|messages?|letters?)"
 _WROTE = rf"(?:wr(?:ote|ites?|itten)|(?:e-?)?mail(?:s|ed)?|messaged|sent|sends)(?: (?:to )?(?:me|us))?(?: {_MAIL})?"
 _MET = r"(?:met|meet|seen|see|(?:had |have )?(?P<what>breakfast|lunch|dinner|coffee|drinks) with|spent time with)"
+_ABOUT = re.compile(r"\s*(?:about|regarding|concerning)\b", re.I)
+"""Begins a matter."""
 _MOST = r"(?: the)? (?P<end>most|least)(?! recent)(?: often| frequently| times)?"
 _ASKED: Mapping[_OfWhat, tuple[re.Pattern[str], ...]] = {
     "came": (
@@ -57,7 +59,7 @@ _ASKED: Mapping[_OfWhat, tuple[re.Pattern[str], ...]] = {
             re.I,
         ),
         re.compile(
-            rf"\s*how many {_MAIL} (?:did|have) (?:i|we) (?:send|sent|write|written) (?:to )?(?P<who>[^?]+)", re.I
+            rf"\s*how many {_MAIL} (?:did|have) (?:i|we) (?:send|sent|write|written)\b(?: to)?(?P<who>[^?]*)", re.I
         ),
     ),
     "met": (
@@ -83,7 +85,7 @@ class PeopleAsked:
 
 
 def asked_of_people(question: str) -> PeopleAsked | None:
-    """Parse a question for counts by person; None for any other."""
+    """Parse a question for counts by person; None for any other, also for one about a matter."""
     if len(question) > _LONGEST_QUESTION:
         return None
     for of, forms in _ASKED.items():
@@ -92,6 +94,8 @@ def asked_of_people(question: str) -> PeopleAsked | None:
             parts = said.groupdict()
             end = (parts.get("end") or parts.get("many") or "").casefold().replace("fewest", "least")
             rest = parts.get("rest") or parts.get("of") or parts.get("who") or ""
+            if _ABOUT.match(rest):
+                return None
             return PeopleAsked(of, parts.get("who") or "", end, rest, parts.get("what") or "")
     return None
 
@@ -114,7 +118,7 @@ def answer_by_person(question: str, call: CallContext) -> HomeAnswer | None:
         if card is None or matter_of(who).casefold().split()[0] not in card.words.casefold().split():
             return None
         return _of_one(asked, card.name, rows.get(card.name, []))
-    if asked.who:  # nobody's alone: all of a time, each once
+    if asked.of == "sent" and not asked.end:  # nobody's alone: all of a time, each once
         once = {row.record: row for some in rows.values() for row in some}
         return HomeAnswer("number", _counted(len(once), "mails"), "", tuple(once.values()), is_reckoned=True)
     return _ranked(asked, rows) if rows else None
