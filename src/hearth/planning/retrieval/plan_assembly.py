@@ -417,7 +417,8 @@ class Proposal:
             slot = token.slot
             is_value = slot is not None and (slot.text in times if slot.kind == "time" else token.word != "<unit>")
             is_name = token.word == _NAME
-            is_word = slot is None and token.word[:1].isalpha() and self._is_strange(token.word, option.candidate)
+            is_plain = slot is None and token.word[:1].isalpha() and token.word not in _ASK_HOW_MUCH
+            is_word = is_plain and self._is_strange(token.word, option.candidate)
             if place in option.bound.used or not (is_value or (is_open and (is_name or is_word))):
                 continue
             if stretches and stretches[-1][-1] == place - 1:
@@ -643,6 +644,10 @@ def _names_a_result(steps: Sequence[Step], earlier: Sequence[Step]) -> bool:
                 return True
         found.add(step.tool.rpartition("_")[2])
     return False
+
+
+_ASK_HOW_MUCH = frozenset({"many", "much", "often"})
+"""What narrows no look-up: what it finds is counted."""
 
 
 def _is_set_off(words: Sequence[str], place: int) -> bool:
