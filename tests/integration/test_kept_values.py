@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from hearth.agent import Agent, make_home
+from hearth.language.reading import Utterance
+from hearth.planning.dialogue.kept_answers import with_noted_answer
 from hearth.protocols import Reply
 from hearth.testing import FIXED_NOW
 from hearth.types import Episode, Plan, Refusal, Ruling
@@ -268,6 +271,12 @@ def test_what_the_calendar_has_is_said(agent: Agent) -> None:
     assert found.reason.startswith("When? Your calendar has it already: ")
 
 
+def test_another_event_is_not_said_to_be_the_one(agent: Agent) -> None:
+    found = agent.plan(agent.request("put the school play in my calendar"), agent.tools.specs)
+    assert isinstance(found, Refusal)
+    assert found.reason.startswith("When? I found nothing in your things that surely says it")
+
+
 def test_an_order_to_note_a_value_is_no_source_of_it(agent: Agent, taken_back: list[Episode]) -> None:
     taken_back.append(agent.run(agent.request("note down the wifi password")))
     agent.run(agent.request("note down the boathouse code"))
@@ -299,6 +308,23 @@ def test_what_is_said_beside_a_value_stands_below_it(
     taken_back.append(done)
     assert text in done.answer.text
     assert "can't do this part" not in done.answer.text
+
+
+def test_no_file_is_looked_for_by_the_words_of_a_value_that_is_told_beside_others(agent: Agent) -> None:
+    found = agent.plan(agent.request("send Tom the wifi password and mention that it works"), agent.tools.specs)
+    assert isinstance(found, Plan)
+    assert "find_files" not in tools_of(found)
+    assert not any("attachments" in step.arguments for step in found.steps)
+    assert found.steps[tools_of(found).index("draft_mail")].arguments["text"][1] == "it works"
+
+
+def test_a_value_is_not_looked_for_in_a_long_text(agent: Agent) -> None:
+    request = Utterance.of(agent.request("note down the wifi password"), agent.context())
+    refused = Refusal("out_of_scope", "")
+    for text, is_found in ((request.text, True), (f"{request.text}{'.' * 20_000}", False)):
+        longer = replace(request, text=text)
+        plan = with_noted_answer(longer, refused, request.context, agent.tools.specs)
+        assert (plan is not None) == is_found
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ from hearth.types import OWNERS_WORD, Argument, Context, Plan, Ref, Refusal, Req
 # ("tell Sam that the code is …"); what a mail is about ("email Tom about the alarm code"); two values in one mail; a
 # mail that is only a part of what a request asks for.
 
+LONGEST_ORDER = 1_000
+"""Characters of a request that is read for a value; in a longer one, a text is dictated."""
 FIND = "find_answer"
 _CONTACT, _MAIL, _FILES = "find_contact", "draft_mail", "find_files"
 _FORWARD = "draft_forward"
@@ -134,7 +136,7 @@ def with_answer(
     request: Request, found: Plan | Refusal, context: Context, tools: Mapping[str, ToolSpec]
 ) -> Plan | None:
     """Plan to find the value that a request names and to use it; None where what was found needs none."""
-    if FIND not in tools:
+    if FIND not in tools or len(request.text) > LONGEST_ORDER:
         return None
     people = {
         alias.casefold(): e.name for e in context.entities if e.kind == "person" for alias in (e.name, *e.aliases)
@@ -173,8 +175,9 @@ def _with_words_beside(
         if around is not None and around[1]["beside"] and isinstance(said, str) and said in request:
             thing = request[first:end].strip()
             told = [Ref(len(steps), ("value",)), around[1]["beside"].rstrip()]
-            steps[drafts[0]] = _telling(steps[drafts[0]], told, thing)
+            steps[drafts[0]] = _without_files(_telling(steps[drafts[0]], told, thing), thing, plan)
             steps.append(asked_step(f"what is {_as_asked(thing, people)}", request))
+            steps = _without_unused(steps, plan)
             return _checked(replace(plan, unserved=(), offer=None), steps, tools)  # all that is said is in the mail
     return None
 
@@ -643,6 +646,8 @@ def dated_thing(
 
     A birthday is no event: one that was taken for somebody's next event is asked for.
     """
+    if len(request.text) > LONGEST_ORDER:
+        return None
     if FIND in tools and isinstance(found, Refusal) and found.missing == (f"{_EVENT}.start",):
         return _dated_event(request)
     is_open = isinstance(found, Refusal) and found.missing == (f"{_REMINDER}.at",)
@@ -773,7 +778,8 @@ def day_in(found: StepResult, thing: DatedThing, birth: Birth | None, now: dt.da
 def why_undated(found: StepResult, thing: DatedThing) -> str:
     """Say why the date of an answer is not taken."""
     answer = found.value if isinstance(found.value, Mapping) else {}
-    if thing.title and str(answer.get("source") or "").startswith("calendar"):
+    is_sure = answer.get("is_named") and not answer.get("doubt")
+    if thing.title and is_sure and str(answer.get("source") or "").startswith("calendar"):
         return f"Your calendar has it already: {answer.get('value')}."
     return f"I found nothing in your things that surely says it: ask me “{thing.question}”."
 

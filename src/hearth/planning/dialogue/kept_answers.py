@@ -18,7 +18,7 @@ from hearth import patterns as re
 from hearth.errors import PlanError
 from hearth.formats.plans import check_plan
 from hearth.language.tokens import word_set
-from hearth.planning.dialogue.answer_steps import FIND, POLITELY, asked_step, question_asked, titled
+from hearth.planning.dialogue.answer_steps import FIND, LONGEST_ORDER, POLITELY, asked_step, question_asked, titled
 from hearth.types import OWNERS_WORD, Context, Plain, Plan, Ref, Refusal, Request, Step, ToolSpec
 
 _NOTE, _LIST = "add_note", "add_to_list"
@@ -49,7 +49,7 @@ def with_noted_answer(
     request: Request, found: Plan | Refusal, context: Context, tools: Mapping[str, ToolSpec]
 ) -> Plan | None:
     """Plan to find the value that is to be noted, and to note it; None where a request says what is noted."""
-    order = _NOTED.fullmatch(request.text)
+    order = _order_in(_NOTED, request)
     question = question_asked(order["thing"], _people(context)) if order is not None else ""
     if order is None or not question or not {FIND, _NOTE} <= tools.keys():
         return None
@@ -66,7 +66,7 @@ def with_listed_answer(
     request: Request, found: Plan | Refusal, context: Context, tools: Mapping[str, ToolSpec]
 ) -> Plan | None:
     """Plan to find the value that is to go on a list, and to put it there; None where the thing itself goes there."""
-    order = _LISTED.fullmatch(request.text)
+    order = _order_in(_LISTED, request)
     if order is None or not isinstance(found, Plan) or [step.tool for step in found.steps] != [_LIST]:
         return None
     items = found.steps[0].arguments.get("items")
@@ -78,6 +78,10 @@ def with_listed_answer(
         return None
     listed = found.steps[0].given({**found.steps[0].arguments, "items": [Ref(0, ("value",))]})
     return _checked((asked_step(question, request.text), listed), tools)
+
+
+def _order_in(form: re.Pattern[str], request: Request) -> re.Match[str] | None:
+    return form.fullmatch(request.text) if len(request.text) <= LONGEST_ORDER else None
 
 
 def is_sure(answer: Plain) -> bool:
