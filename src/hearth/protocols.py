@@ -308,7 +308,7 @@ class Witness:
     label: Label = PUBLIC
     """Of something remembered: the label that it was remembered with."""
     kind: str = ""
-    """`event` or `reminder`, where the record is one that Hearth may have made itself; else empty."""
+    """`event`, `reminder` or `note`, where the record is one that Hearth may have made itself; else empty."""
     is_strangers: bool = False
     """Whether somebody may have written it whom the owner has no card of."""
 

@@ -92,6 +92,25 @@ def test_an_answer_that_rests_on_what_hearth_made_of_a_mail_is_a_strangers(agent
     assert "message" in found.label.sources
 
 
+@pytest.mark.parametrize("tool", ["add_note", "add_to_list"])
+@pytest.mark.parametrize("is_of_a_mail", [True, False])
+def test_an_answer_from_a_note_is_of_those_whose_words_went_into_it(
+    agent: Agent, tool: str, is_of_a_mail: bool
+) -> None:
+    arguments: dict[str, Argument] = {"title": "Zephyr shed", "text": "the code of the Zephyr shed is 6666"}
+    if tool == "add_to_list":
+        arguments = {"list": "zephyr things", "items": ["the code of the Zephyr shed is 6666"]}
+    record = done(agent, tool, arguments).value
+    assert isinstance(record, dict)
+    if is_of_a_mail:
+        name = str(record["id" if tool == "add_note" else "name"])
+        agent.monitor.note_origin("notes", [name], frozenset({"message"}), FIXED_NOW)
+    found = done(agent, "find_answer", {"question": "what is the code of the Zephyr shed"})
+    assert "6666" in str(found.value)
+    assert is_strangers(found)
+    assert ("message" in found.label.sources) == is_of_a_mail
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [

@@ -188,13 +188,19 @@ def _note_writers(witnesses: Iterable[Witness], id: str, call: CallContext) -> N
     """Note who may have written what the answer called `id` rests on: of several sources the least trusted."""
     sources = set()
     for one in witnesses:
-        if one.kind in _MADE_HERE and one.source == "file":
-            call.rests_on[_MADE_HERE[one.kind], one.record] = "file"
-        else:
+        is_made = one.kind in _MADE_HERE and one.source == "file"
+        if is_made:
+            call.rests_on.update({(_MADE_HERE[one.kind], name): "file" for name in _named(one)})
+        if not is_made or one.kind == "note":  # a note is easily written on elsewhere, and stays a file's, too
             sources.add(one.source)
         if one.source == "message":
             call.whence.append(_whence_of(one, id, call))
     call.origins[id] = next((source for source in _LEAST_TRUSTED if source in sources), "device")
+
+
+def _named(one: Witness) -> tuple[str, ...]:
+    """Return what its tool calls a record: a note that is a list, by the list's name."""
+    return (one.record, one.record.rpartition("/")[2].replace("-", " ")) if one.kind == "note" else (one.record,)
 
 
 def _said_of_rows(found: HomeAnswer) -> Iterator[str]:
@@ -245,7 +251,7 @@ LEAST_SURE = 0.65
 """Least probability of an answer that is told without doubt."""
 DOUBTED = 0.6
 """The probability of an answer that is likely, and still told with doubt: not all that was asked is said, say."""
-_MADE_HERE = {"event": "calendar", "reminder": "reminders"}
+_MADE_HERE = {"event": "calendar", "reminder": "reminders", "note": "notes"}
 """Domain of the tools that make records of a kind."""
 _LEAST_TRUSTED = ("message", "web", "file", "memory")
 """Sources of witnesses, the least trusted first: the answer counts as the least trusted one's."""

@@ -590,6 +590,8 @@ def made_here(passage: Passage) -> str:
 
     An id with the mark of an occurrence could pass for a time of another event.
     """
+    if passage.kind == "note":
+        return "note"
     return passage.kind if passage.kind in ("event", "reminder") and "#" not in passage.record else ""
 
 
