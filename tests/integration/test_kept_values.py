@@ -269,6 +269,7 @@ def test_what_the_calendar_has_is_said(agent: Agent) -> None:
     found = agent.plan(agent.request("put the concert in my calendar"), agent.tools.specs)
     assert isinstance(found, Refusal)
     assert found.reason.startswith("When? Your calendar has it already: ")
+    assert "“Concert”" in found.reason  # so that a namesake is seen to be one
 
 
 def test_another_event_is_not_said_to_be_the_one(agent: Agent) -> None:

@@ -796,7 +796,9 @@ def _run_together(text: str) -> str:
     words = re.findall(r"[^\W\d_]+(?:['’][^\W\d_]+)*", text)
     if len(words) > 1 + _MOST_WORDS_BESIDE or re.search(r"[@/#._\d]", text.rstrip(".")):
         return ""
-    for word in words:
+    for number, word in enumerate(words):
+        if number and word[0].isupper():  # a name: "call Butterworthson"
+            continue
         parts = Spelling.shipped().parts_of(re.sub("['’]", "", word).lower()) if len(word) >= _LEAST_GLUED else ()
         if _LEAST_WORDS_GLUED <= len(parts) <= len(word) / _LEAST_LETTERS_EACH:
             meant = text.strip().replace(word, " ".join(parts))

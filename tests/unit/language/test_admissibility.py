@@ -41,6 +41,7 @@ from tests.work import calls_of
         ("note que je dois appeler le médecin demain pour ma mère", "looks like French;"),  # "note" is English, too
         ("whatsonmycalendartomorrow", "did you mean “whats on my calendar tomorrow”?"),
         ("remindmetocallmumtomorrow", "did you mean “remind me to call mum tomorrow”?"),
+        ("please remindmetocallmum", "did you mean “please remind me to call mum”?"),
         ("what'sonmycalendar tomorrow", "did you mean “whats on my calendar tomorrow”?"),
         ("r e m i n d m e t o c a l l m u m", "The letters stand apart"),
         ("r e m i n d   m e", "The letters stand apart"),
@@ -64,6 +65,8 @@ def test_what_cannot_be_read_is_said(text: str, words: str) -> None:
         "zeig mir",
         "add crème brûlée to the shopping list",
         "mail Jürgen",
+        "call Featherstonehaugh",
+        "message Butterworthson",
         "play la vie en rose",
         "play je ne regrette rien",
         "book a table at La Maison de la Truite et du Vin for Friday",

@@ -780,7 +780,7 @@ def why_undated(found: StepResult, thing: DatedThing) -> str:
     answer = found.value if isinstance(found.value, Mapping) else {}
     is_sure = answer.get("is_named") and not answer.get("doubt")
     if thing.title and is_sure and str(answer.get("source") or "").startswith("calendar"):
-        return f"Your calendar has it already: {answer.get('value')}."
+        return f"Your calendar has it already: {answer.get('value')} ({answer.get('source')})."
     return f"I found nothing in your things that surely says it: ask me “{thing.question}”."
 
 
