@@ -76,6 +76,15 @@ def test_of_a_bill_that_comes_again_the_newest_counts() -> None:
 
 
 @pytest.mark.parametrize(
+    ("question", "value"), [("how much is invoice 17", "£71.05"), ("how much is the invoice", "£79.90")]
+)
+def test_a_number_that_is_named_is_of_no_other_record_of_the_series(question: str, value: str) -> None:
+    invoices = [reading(f"Invoice {n}", f"Invoice {n}: the amount due is {v}.", v, d, c, "mail") for n, v, d, c in
+                ((17, "£71.05", 60, 0.9), (18, "£79.90", 3, 0.85))]  # fmt: skip
+    assert answer_of(question, invoices, FIXED_NOW).value == value
+
+
+@pytest.mark.parametrize(
     ("value", "kind"),
     [("£84.20", "amount"), ("12 euros", "amount"), ("9 December", "date"), ("2026-12-09", "date"), ("14", "number")],
 )

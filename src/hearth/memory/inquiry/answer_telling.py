@@ -82,7 +82,7 @@ def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> H
     """Make the answer of readings, the likeliest first, of which the first is likely enough."""
     # "The bill of September" names one of them.
     named = [period for period in times_named(question, now) if period.end - period.start >= _LEAST_NAMED]
-    best = _within(named[0], readings[0], readings, now) if named else _newest_like(readings[0], readings)
+    best = _within(named[0], readings[0], readings, now) if named else _newest_like(question, readings)
     if (said := _last_said(question, best, readings)) is not None:
         return said
     if asks_yes_or_no(question):
@@ -298,10 +298,17 @@ def kind_of(value: str) -> ValueKind:
     return "number" if _NUMBER.fullmatch(value.strip()) else "text"
 
 
-def _newest_like(best: Reading, readings: Sequence[Reading]) -> Reading:
-    """Of records of one series (a bill of each month), choose the newest that answers as well."""
-    like = _series_of(best, readings)
+def _newest_like(question: str, readings: Sequence[Reading]) -> Reading:
+    """Of records of one series (a bill of each month), choose the newest that answers as well: of "invoice 17" none
+    that bears another number."""
+    best = readings[0]
+    numbers = _numbers_in(question) & _numbers_in(best.candidate.passage.read)
+    like = [one for one in _series_of(best, readings) if numbers <= _numbers_in(one.candidate.passage.read)]
     return replace(max(like, key=lambda one: (_at(one), one.chance)), chance=best.chance) if like else best
+
+
+def _numbers_in(text: str) -> set[str]:
+    return set(re.findall(r"\d+", text))
 
 
 def _within(named: Period, best: Reading, readings: Sequence[Reading], now: dt.datetime) -> Reading:
