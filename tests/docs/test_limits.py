@@ -150,7 +150,7 @@ def english(text: str, request: pytest.FixtureRequest) -> None:
 def length(text: str, request: pytest.FixtureRequest) -> None:
     most = number(text, "at most N characters")
     assert most == MAX_CHARACTERS
-    assert why_unreadable("a " * (most // 2)) == ""
+    assert why_unreadable("word " * (most // 5)) == ""
     assert str(most)[:2] in why_unreadable("a " * (most // 2) + "a")
 
 
