@@ -2,7 +2,7 @@
 
 The questions over the authors' tables of which the programs' weights learn nothing (every fifth;
 `training.table_programs_train`) are asked in three homes that hold a third of these tables each; those of Q2A's tuned
-homes in their own, alone and with forty such tables beside, of which twelve are asked, too. What each table tells
+homes and of the newcomers in their own, alone and with forty such tables beside, of which twelve are asked, too. What each table tells
 (`table_candidates`) is right or not, by the judging of the measures; a logistic regression learns which is. Written to
 `data/table_choice.json` with what comes of it where the tables, or the home, of a part are left out. Deterministic.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import json
+import os
 import sys
 import tempfile
 import zlib
@@ -24,7 +25,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
+from hearth.agent import Agent
 from hearth.config import cache_folder
+from hearth.guard.policy.question import RefusingApprover
 from hearth.memory.answers.home_answers import HomeAnswers
 from hearth.memory.inquiry.answer_reading import AnswerReader, least_chance
 from hearth.memory.inquiry.table_answers import CHOICE_SIGNS, LEAST_TOLD, table_candidates
@@ -32,6 +35,12 @@ from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.protocols import CallContext, HomeAnswer
 from hearth.storage.database import Store
 from hearth.tools.memory import LEAST_SURE
+from hearth_bench.data.newcomer_home.newcomer import (
+    NEWCOMERS,
+    NewcomerQuestion,
+    read_newcomer_questions,
+    write_newcomer_home,
+)
 from hearth_bench.data.q2a_homes import read_world
 from hearth_bench.measure.memory import home_questions
 from hearth_bench.measure.memory.table_questions import files_of, home_of, is_right, questions_of
@@ -64,7 +73,7 @@ class Choice:
 
 def main() -> None:
     encoder, reader = MiniLMEncoder.open(), AnswerReader(cache_folder())
-    choices = [*_of_tables(encoder, reader), *_of_homes(encoder, reader)]
+    choices = [*_of_tables(encoder, reader), *_of_homes(encoder, reader), *_of_newcomers(encoder)]
     record = {
         "weights": dict(zip(CHOICE_SIGNS, (round(float(one), 4) for one in fitted_weights(choices)), strict=True)),
         "fitted_on": f"{len(choices)} questions, {sum(len(one.right) for one in choices)} answers of tables",
@@ -114,6 +123,47 @@ def _of_homes(encoder: MiniLMEncoder, reader: AnswerReader) -> Iterator[Choice]:
                     kind = "told by a table in a home" if said.answers else "told by none in a home"
                     yield asked(said.question, asking, (kind, part), functools.partial(is_right, one=said))
             print(f"asked the home of {owner} with {len(tables)} tables beside …", file=sys.stderr)
+
+
+def _of_newcomers(encoder: MiniLMEncoder) -> Iterator[Choice]:
+    """Ask the newcomers' homes of their own things, alone and with tables beside them, and of the first of these."""
+    kept = _left_out()
+    for n, who in enumerate(NEWCOMERS):
+        for tables in ([], kept[n % _N_HOMES :: _N_HOMES][:_N_BESIDE]):
+            with tempfile.TemporaryDirectory() as folder:
+                now = write_newcomer_home(who, Path(folder) / "home")
+                for path, text in files_of(tables).items():
+                    place = Path(folder) / "home" / "owner" / path
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    place.write_text(text, encoding="utf-8")
+                agent = Agent.open(
+                    Path(folder) / "home",
+                    RefusingApprover(),
+                    environ=os.environ,
+                    clock=functools.partial(_always, now),
+                    encoder=encoder,
+                )
+                asking = agent.home_answers, agent.call_context(), encoder
+                agent.home_answers.find_answer("anything", asking[1])
+                for one in read_newcomer_questions(who):
+                    judge = functools.partial(_is_right_at_newcomer, one=one)
+                    yield asked(one.question, asking, ("told by a newcomer's home", n % _N_PARTS), judge)
+                for said in questions_of(tables[:_N_ASKED_BESIDE]):
+                    kind = "told by a table in a home" if said.answers else "told by none in a home"
+                    yield asked(said.question, asking, (kind, n % _N_PARTS), functools.partial(is_right, one=said))
+                agent.close()
+        print(f"asked the home of the {who.replace('_', ' ')} …", file=sys.stderr)
+
+
+def _always(now: dt.datetime) -> dt.datetime:
+    return now
+
+
+def _is_right_at_newcomer(said: HomeAnswer, one: NewcomerQuestion) -> bool:
+    if said.kind == "unknown" or not one.says:
+        return said.kind == "unknown" and not one.says
+    words = " ".join((said.value, *(place.quote for place in said.witnesses))).casefold()
+    return all(w.casefold() in words for w in one.says) and not any(w.casefold() in words for w in one.without)
 
 
 def _is_right_at_home(said: HomeAnswer, one: home_questions.HomeQuestion) -> bool:
