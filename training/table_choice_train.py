@@ -2,9 +2,10 @@
 
 The questions over the authors' tables of which the programs' weights learn nothing (every fifth;
 `training.table_programs_train`) are asked in three homes that hold a third of these tables each; those of Q2A's tuned
-homes and of the newcomers in their own, alone and with forty such tables beside, of which twelve are asked, too. What each table tells
-(`table_candidates`) is right or not, by the judging of the measures; a logistic regression learns which is. Written to
-`data/table_choice.json` with what comes of it where the tables, or the home, of a part are left out. Deterministic.
+homes and of the newcomers in their own, alone and with forty such tables beside, of which twelve are asked, too. What
+each table tells (`table_candidates`) is right or not, by the judging of the measures; a logistic regression learns
+which is. Written to `data/table_choice.json` with what comes of it where the tables, or the home, of a part are left
+out. Deterministic.
 """
 
 from __future__ import annotations
@@ -177,6 +178,7 @@ def asked(
     """Ask what the tables and the passages of a home tell of a question, and judge each."""
     kind, part = group
     home, call, encoder = asking
+    question = question.rstrip(" ?!")  # as `find_answer` does
     readings = home.readings(question, call)
     found = table_candidates(question, readings, home.passages, encoder) if readings else []
     best = readings[0] if readings else None
