@@ -136,7 +136,7 @@ def _of_newcomers(encoder: MiniLMEncoder) -> Iterator[Choice]:
                 for path, text in files_of(tables).items():
                     place = Path(folder) / "home" / "owner" / path
                     place.parent.mkdir(parents=True, exist_ok=True)
-                    place.write_text(text, encoding="utf-8")
+                    place.write_bytes(text)
                 agent = Agent.open(
                     Path(folder) / "home",
                     RefusingApprover(),
