@@ -426,14 +426,22 @@ def _list_added_to(name: object, call: CallContext) -> NoteId | None:
     return begun[0] if len(begun) == 1 else None
 
 
+_LEAST_BEGUN = 4
+"""Letters of a list's name that are enough to tell it by its beginning."""
+
+
 def _named_in_part(name: str, call: CallContext) -> NoteId | None:
-    """Return the one list whose name has all the words of what was said: "the council list" is "council to do".
+    """Return the one list whose name has all the words of what was said: "the council list" is "council to do"; else
+    the one whose name begins like it: "the shop" is "shopping".
 
     Raises:
         Ambiguous: Several have them.
     """
-    asked = stems(name)
-    fitting = {id: title for id, title in _titles(call) if asked and asked <= stems(title)}
+    asked, begun = stems(name), _slug(name)
+    titles = _titles(call)
+    fitting = {id: title for id, title in titles if asked and asked <= stems(title)}
+    if not fitting and len(begun) >= _LEAST_BEGUN:
+        fitting = {id: title for id, title in titles if _slug(title).startswith(begun)}
     if len(fitting) > 1:
         choices = "; ".join(title[0].lower() + title[1:] for title in fitting.values())
         raise Ambiguous(f"{len(fitting)} lists fit {name!r}: {choices}; say which one")

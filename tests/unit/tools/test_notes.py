@@ -450,6 +450,10 @@ def test_a_list_is_known_by_a_part_of_its_name() -> None:
     assert read_list("the parish list", call=call).name == "parish to do"
     assert read_list("shopping", call=call).items == ["oats"]  # what is called just so goes first
     assert remove_from_list("parish", ["agenda"], call=call).items == []
+    assert read_list("the shop list", call=call).name == "shopping"
+    for other in ("sho", "shopkeeper"):
+        with pytest.raises(NotFound, match="no list"):
+            read_list(other, call=call)
     with pytest.raises(NotFound, match="no list 'parish council'"):
         read_list("parish council", call=call)
     call = make_call(workspace=InMemoryWorkspace({**PARTLY, "notes/p2.md": "# Parish walk\n\n- [ ] map\n"}))
