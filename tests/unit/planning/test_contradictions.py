@@ -558,6 +558,23 @@ def test_what_a_thing_on_a_list_is_for_is_kept(text: str, items: list[str], whol
 
 
 @pytest.mark.parametrize(
+    ("text", "taken", "whole"),
+    [
+        ("remind me friday to send Karin the photos", "the photos", "send Karin the photos"),
+        ("set a reminder at 5 to send Karin the method statement", "Karin the method statement", None),
+        ("remind me to call Joel and to send the photos", "send the photos", "send the photos"),
+        ("remind me to, at 5, send the photos", "send the photos", "send the photos"),
+        ("remind me to on friday send the photos", "send the photos", "send the photos"),
+        ("remind me to send the photos", "send the photos", "send the photos"),
+        ("remind me of the photos that go to Karin", "the photos", "the photos"),
+    ],
+)
+def test_a_reminder_keeps_its_deed_from_the_first_word_on(text: str, taken: str, whole: str | None) -> None:
+    found = mended(text, Step("add_reminder", {"text": taken, "at": "2026-12-04T10:00:00+00:00"}))
+    assert found[0][1]["text"] == (whole or f"send {taken}")
+
+
+@pytest.mark.parametrize(
     ("text", "unserved", "invited", "left"),
     [
         ("lunch at noon and invite karin and joel by mail", ("joel",), ["Karin Vogt", "joel"], ("by mail",)),

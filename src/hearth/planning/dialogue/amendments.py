@@ -638,6 +638,28 @@ def _place_beside_title(plan: Plan, said: _Said) -> Plan:
 _ADD_TO_LIST = "add_to_list"
 
 
+_REMINDED_TO = re.compile(r"\bremind(?:er)?\b[^,;:.?!]*?\bto\s+(?=\w)", re.IGNORECASE)
+"""What stands before the deed of a reminder."""
+_PARTED = re.compile(r"[,;:.?!]|\b(?:and|or|then)\b", re.IGNORECASE)
+_MOST_LOST = 4
+"""Words of a deed that may be missing before what was taken of it."""
+
+
+def _whole_deed(plan: Plan, said: _Said) -> Plan:
+    """Keep a reminder's deed from its first word on: of "remind me friday to send Ana the photos" not "the photos"."""
+    steps = list(plan.steps)
+    begun = _REMINDED_TO.search(said.text)
+    for k, step in enumerate(steps):
+        text = step.arguments.get("text")
+        if step.tool != "add_reminder" or not isinstance(text, str) or begun is None:
+            continue
+        place = said.text.find(text, begun.end())
+        lost = said.text[begun.end() : place] if place > 0 else ""
+        if lost.strip() and len(lost.split()) <= _MOST_LOST and not _PARTED.search(lost) and not said.times(lost):
+            steps[k] = replace(step, arguments={**step.arguments, "text": f"{lost}{text}"})
+    return _with_steps(plan, steps)
+
+
 def _whole_items(plan: Plan, said: _Said) -> Plan:
     """Keep whom or what a thing is for, said between it and the list: "add socks for the scouts to errands"."""
     steps = list(plan.steps)
@@ -764,6 +786,7 @@ _MENDS: tuple[_Mend, ...] = (
     _place_as_said,
     _place_beside_title,
     _whole_items,
+    _whole_deed,
     _first_named,
     _not_added_again,
     _all_invited,
