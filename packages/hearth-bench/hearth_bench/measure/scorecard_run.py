@@ -58,7 +58,6 @@ QUICK = (
     _module("guard", "guard.guard_cost", "monitor", "judging", "rules", "provenance", "warrant"),
     _bench("changed preferences", "bench_changed", "recall"),
     _bench("privacy", "privacy_messages", "privacy", "--data", _MESSAGES),
-    _module("requests", "planning.requests"),
     _module("real_requests", "planning.real_requests"),
     _module("asking_costs", "cloud.teacher_cost"),
     _bench("injection", "bench_injection_own", "injection", "--suite", "own"),
@@ -67,6 +66,7 @@ QUICK = (
 SLOW = (
     _bench("q2a, dev", "bench_q2a_quick", "q2a", "--split", "dev", "--limit", "10", "--jobs", "2"),
     _bench("q2a", "bench_q2a", "q2a", "--split", "test"),
+    _module("requests", "planning.requests"),
     _module("natural_requests", "planning.natural_requests"),
     _module("conversations", "planning.conversations"),
     _module("encoder", "planning.speed.encoder_cost"),
