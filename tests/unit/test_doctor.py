@@ -76,7 +76,8 @@ def test_what_is_read_is_counted_by_kind_and_in_passages(home: Path) -> None:
         passages.drop(["documents/a.pdf"])
         for n, (kind, record) in enumerate(records):
             passages.put(f"{kind}/{n}", "x", [NewPassage(record, kind, "file", "", "", None, f"text {n}")])
-    assert things(home) == "2 mails, 1 note and 2 documents, in 6 passages"
+    counted = "2 mails, 1 note and 2 documents, in 6 passages"
+    assert things(home) == f"{counted}, 6 of them found by their words alone until `hearth memory tend`"
 
 
 def test_what_lies_beside_the_folders_is_named_and_can_be_brought_in(home: Path) -> None:
