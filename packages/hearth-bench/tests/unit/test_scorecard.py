@@ -22,7 +22,7 @@ TABLE = Table(
 
 
 ALL_TABLES = (*TABLES, *ANSWER_TABLES)
-AWAITED = frozenset[str]()
+AWAITED = frozenset({"question/"})
 """Beginnings of what programs write since, and kept files hold when they are measured again."""
 
 
