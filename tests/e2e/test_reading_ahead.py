@@ -17,7 +17,7 @@ from hearth.agent import Agent
 from hearth.errors import StoreFullError
 from hearth.memory.answers.home_answers import HomeAnswers
 from hearth.memory.inquiry.answer_reading import AnswerReader
-from hearth.serve.background.reading_ahead import AFTER_S, FOLDER_EVERY_S, ReadingAhead, reading_ahead
+from hearth.serve.background.index_building import AFTER_S, FOLDER_EVERY_S, ReadingAhead, reading_ahead
 from hearth.serve.desk import Caller, Desk
 from hearth.storage.database import Store
 from hearth.storage.workspace import Folder

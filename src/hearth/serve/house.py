@@ -31,7 +31,7 @@ from hearth.protocols import CallContext, Encoder
 from hearth.serve import phone_server
 from hearth.serve.background import background_sync
 from hearth.serve.background.background_sync import Letter, NewMail
-from hearth.serve.background.reading_ahead import reading_ahead
+from hearth.serve.background.index_building import reading_ahead
 from hearth.serve.background.ringing import Aside, DesktopNotifier, Notifier, Ringing, hours_in, is_within
 from hearth.serve.desk import Desk
 from hearth.serve.door import KEYS_FILE, Application, Door, Keys, PhoneEntrance, Phones

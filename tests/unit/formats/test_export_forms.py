@@ -57,7 +57,8 @@ def test_a_chat_of_notices_alone_holds_no_chat() -> None:
 @pytest.mark.parametrize(
     "piece", [b"a:", b"From ", b"from:", b"from:\n ", b"from:a@", b" ", b"1/1/20 1:11 - ", b"\n", b"{"]
 )
-def test_bytes_of_anybody_are_told_at_once(piece: bytes) -> None:
+def test_bytes_of_anybody_are_of_a_known_form_or_none(piece: bytes) -> None:
+    known = {form for _, _, form in FORMS.values()}
     for name in ("a.txt", "a.json", "cur/1.x", "a"):
-        form_of(name, (piece * HEAD_BYTES)[:HEAD_BYTES])
-        form_of(name, b"From a 10:00\n" + (piece * HEAD_BYTES)[:HEAD_BYTES])
+        assert form_of(name, (piece * HEAD_BYTES)[:HEAD_BYTES]) in known
+        assert form_of(name, b"From a 10:00\n" + (piece * HEAD_BYTES)[:HEAD_BYTES]) in known

@@ -1,6 +1,6 @@
 """Simulate one edge of a fleet: a student on a device, a teacher in the cloud, an owner who sometimes corrects.
 
-The student is `fleet.repeats` (earlier requests in nearly the same words) with solved heads
+The student is `fleet.repeat_index` (earlier requests in nearly the same words) with solved heads
 (`models.ridge` over the student's text features) that score which tools a request wants. A plan that is sure enough
 runs; otherwise the teacher is asked, and its answer is learnt. A random share of the sure plans is put to the teacher
 as well. The owner corrects a share of the wrong plans that ran; corrections are learnt too.
@@ -28,7 +28,7 @@ from hearth.planning.repeat_planner import WEIGHTS, Repeat
 from hearth.types import Argument, Demonstration, Plan, Ref, Request, Step
 from hearth_bench.fleet.fleet_prior import Guide, shape_of
 from hearth_bench.fleet.habits import Asked
-from hearth_bench.fleet.repeats import Repeats
+from hearth_bench.fleet.repeat_index import Repeats
 from hearth_bench.metrics.plan_metrics import f1
 from hearth_bench.suites.q2a.q2a_suite import is_same
 

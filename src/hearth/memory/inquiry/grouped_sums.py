@@ -9,8 +9,8 @@ or year alone.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -155,35 +155,57 @@ def _told(
     times = _groups(replace(asked, group=asked.per), grid) if asked.per else [""] * len(groups)
     if times is None:
         return None
-    sums, n_rows, rows, called = defaultdict[str, float](float), Counter[str](), [], dict[str, str]()
-    parts: dict[str, set[str]] = defaultdict(set)
+    summed = _summed(asked, [group if group not in orders else "" for group in groups], times, amounts)
+    if not summed.totals:
+        return None
+    witnesses = tuple(witness_of(passage, quote_of(grid, row)) for row in summed.rows[:N_SHOWN])
+    left_out = (f"a row of {where_of(passage)}",) if orders else ()
+    return HomeAnswer("list", _said(asked, summed), "", witnesses, is_reckoned=True, left_out=left_out)
+
+
+@dataclass(frozen=True, slots=True)
+class _Summed:
+    """What the rows of each group come to."""
+
+    totals: Mapping[str, float]
+    """Sums, or means."""
+    n_of: Mapping[str, int]
+    """How many rows make up a sum; over how many parts a mean is taken."""
+    sign: str
+    """Of the currency; empty where the amounts have none."""
+    rows: Sequence[int]
+
+
+def _summed(asked: GroupsAsked, groups: Sequence[str], times: Sequence[str], amounts: Column) -> _Summed:
+    """Add up the amounts of each group; a row without a group counts for none."""
+    sums, rows, called = defaultdict[str, float](float), [], dict[str, str]()
+    parts: dict[str, list[str]] = defaultdict(list)
     for row, (said, value) in enumerate(zip(groups, amounts.values, strict=True)):
         group = called.setdefault(said.casefold(), said)
-        if group and group not in orders and value is not None:
+        if group and value is not None:
             sums[group] += value
-            n_rows[group] += 1
-            parts[group].add(times[row] if asked.per else str(row))
+            parts[group].append(times[row] if asked.per else str(row))
             rows.append(row)
-    if not sums:
-        return None
-    if asked.operation == "mean":
-        sums = defaultdict(float, {group: total / len(parts[group]) for group, total in sums.items()})
+    sign = next((money[0][1] for cell in amounts.cells if (money := money_in(cell))), "")
+    if asked.operation != "mean":
+        return _Summed(sums, {group: len(of) for group, of in parts.items()}, sign, rows)
+    n_of = {group: len(set(of)) for group, of in parts.items()}
+    return _Summed({group: total / n_of[group] for group, total in sums.items()}, n_of, sign, rows)
+
+
+def _said(asked: GroupsAsked, summed: _Summed) -> str:
+    """Say what each group comes to, or which comes to most or least."""
     of = f"{asked.per}s" if asked.per else "rows"
-    n_of = {group: len(parts[group]) if asked.operation == "mean" else n for group, n in n_rows.items()}
-    signs = [money[0][1] for cell in amounts.cells if (money := money_in(cell))]
     told = {
-        group: (money_text(total, signs[0]) if signs else number_text(total))
-        + (f" ({n_of[group]} {of})" if n_of[group] > 1 else "")
-        for group, total in sums.items()
+        group: (money_text(total, summed.sign) if summed.sign else number_text(total))
+        + (f" ({summed.n_of[group]} {of})" if summed.n_of[group] > 1 else "")
+        for group, total in summed.totals.items()
     }
-    answer = "\n".join(f"{group}: {total}" for group, total in told.items())
-    if asked.operation in ("most", "least"):
-        ranked = sorted(sums, key=lambda group: sums[group], reverse=asked.operation == "most")
-        others = ", ".join(f"{group} {told[group]}" for group in ranked[1:4])
-        answer = f"{ranked[0]}, {told[ranked[0]]}" + (f"; then {others}" if others else "")
-    witnesses = tuple(witness_of(passage, quote_of(grid, row)) for row in rows[:N_SHOWN])
-    left_out = (f"a row of {where_of(passage)}",) if orders else ()
-    return HomeAnswer("list", answer, "", witnesses, is_reckoned=True, left_out=left_out)
+    if asked.operation not in ("most", "least"):
+        return "\n".join(f"{group}: {total}" for group, total in told.items())
+    ranked = sorted(told, key=lambda group: summed.totals[group], reverse=asked.operation == "most")
+    others = ", ".join(f"{group} {told[group]}" for group in ranked[1:4])
+    return f"{ranked[0]}, {told[ranked[0]]}" + (f"; then {others}" if others else "")
 
 
 def _amounts(grid: Grid) -> Column | None:

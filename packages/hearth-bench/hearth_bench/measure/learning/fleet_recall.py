@@ -4,7 +4,7 @@
 
 Every edge lives day by day. Three students plan each request and are then taught the right plan, as if always asking:
 `personal` is recall with the owner's demonstrations; `shared` one recall for all edges, which learns by night what all
-were taught that day; `repeats` is the fleet's student (`fleet.repeats` with heads). Recall begins
+were taught that day; `repeats` is the fleet's student (`fleet.repeat_index` with heads). Recall begins
 with the shipped demonstrations. Results are the exact plans of each student alone, by stratum and for requests that use
 a convention; and among the plans sure enough to run (recall: 0.7, its setting's default) the exact ones and those with
 wrong side effects. Writes `packages/hearth-bench/results/fleet_recall.json`. Recall takes some 0.1 s a request: a

@@ -62,9 +62,7 @@ def main() -> None:
     options.add_argument("--keep", type=kept_file, metavar="FILE", help="write the verdict on each request here")
     options.add_argument("--show", choices=("wrong", "refused", "unserved"), help="print what went so")
     chosen = options.parse_args()
-    folder = Path(os.environ.get("HEARTH_DATA", "../shared/data")) / "requests"
-    asked = [one for one in read_real_requests(folder) if is_held_out(one, chosen.part) and one.kind != "either"]
-    asked = [one for source in SOURCES for one in [a for a in asked if a.source == source][: chosen.limit]]
+    asked = _asked(chosen.part, chosen.limit)
     if chosen.slips:
         asked = [replace(one, text=with_slips(one.text)) for one in asked]
     started, cpu = time.perf_counter(), time.process_time()
@@ -81,21 +79,31 @@ def main() -> None:
             agent.close()
     if chosen.keep is not None:
         write_kept(chosen.keep, "real_requests", [_kept(one, planned) for one, planned in zip(asked, judged)])
-    pairs = [(one, planned.verdict) for one, planned in zip(asked, judged)]
-    results: dict[str, object]
-    if bounds is None:
-        results = {source: _summary([(one, v) for one, v in pairs if one.source == source]) for source in SOURCES}
-        results["all"] = _summary(pairs)
-        results["plan_ms"] = _quantiles([planned.ms for planned in judged])
-        results["plan_cpu_ms"] = _quantiles([planned.cpu_ms for planned in judged])
-        results["reliability"] = reliability(list(zip(asked, judged)))
-    else:
-        results = bounds
-    is_whole = chosen.part == 0 and chosen.limit is None
-    name = "real_requests_slips" if chosen.slips else "real_requests"
-    name = f"{name}_bounds" if chosen.bounds else name
-    name = name if is_whole else "real_requests_part"
+    name = "real_requests_part"
+    if chosen.part == 0 and chosen.limit is None:
+        name = f"real_requests{'_slips' if chosen.slips else ''}{'_bounds' if chosen.bounds else ''}"
+    results = _figures(asked, judged) if bounds is None else bounds
     write_result(name, results, seed=0, cpu_s=time.process_time() - cpu, wall_s=time.perf_counter() - started)
+
+
+def _asked(part: int, limit: int | None) -> list[RealRequest]:
+    """Return the requests of a tenth, at most so many of each source."""
+    folder = Path(os.environ.get("HEARTH_DATA", "../shared/data")) / "requests"
+    held = [one for one in read_real_requests(folder) if is_held_out(one, part) and one.kind != "either"]
+    return [one for source in SOURCES for one in [a for a in held if a.source == source][:limit]]
+
+
+def _figures(asked: Sequence[RealRequest], judged: Sequence[Planned]) -> dict[str, object]:
+    """Return the shares of each source and of all, times, and how far the confidence is to be relied on."""
+    pairs = [(one, planned.verdict) for one, planned in zip(asked, judged)]
+    of_sources = {source: _summary([(one, v) for one, v in pairs if one.source == source]) for source in SOURCES}
+    return {
+        **of_sources,
+        "all": _summary(pairs),
+        "plan_ms": _quantiles([planned.ms for planned in judged]),
+        "plan_cpu_ms": _quantiles([planned.cpu_ms for planned in judged]),
+        "reliability": reliability(list(zip(asked, judged))),
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,22 +99,17 @@ def main() -> None:
     for path in chosen.files or [OWN_DATA / name for name in FILES]:
         gold = list(read_demonstrations(path))[: chosen.limit]
         raw = [json.loads(line) for line in path.open()][: chosen.limit]
+        plans = [_plan_of(_request(line), planner, specs) for line in gold]
         rows: list[dict[str, Judged]] = []
-        plans: list[Plan | None] = []
-        for line, data in zip(gold, raw, strict=True):
-            request = Request(line.request, line.now or _moment(NOW))
-            answer = planner.plan(request, Context(country=COUNTRY), specs)
-            plans.append(answer if isinstance(answer, Plan) else None)
+        for line, data, plan in zip(gold, raw, plans, strict=True):
             row = {
-                "recall": judge(line, data, plans[-1], specs),
+                "recall": judge(line, data, plan, specs),
                 "floor_nearest_copied": judge(line, data, copies.plan(line.request), specs),
             }
             if chosen.bounds:
-                said = Utterance.of(request, Context(country=COUNTRY))
-                row |= _oracles(row["recall"], [
-                    judge(line, data, first if isinstance(first, Plan) else None, specs)
-                    for first in first_candidates(planner, said, specs)
-                ])  # fmt: skip
+                said = Utterance.of(_request(line), Context(country=COUNTRY))
+                firsts = [one if isinstance(one, Plan) else None for one in first_candidates(planner, said, specs)]
+                row |= _oracles(row["recall"], [judge(line, data, one, specs) for one in firsts])
             rows.append(row)
         results[path.stem] = {name: summary([row[name] for row in rows]) for name in rows[0]} if rows else {}
         kept += [_kept(path.stem, line, row["recall"]) for line, row in zip(gold, rows, strict=True)]
@@ -127,6 +122,15 @@ def main() -> None:
         return
     name = "requests_bounds" if chosen.bounds else "requests"
     write_result(name, results, seed=0, cpu_s=time.process_time() - cpu, wall_s=time.perf_counter() - started)
+
+
+def _request(line: Demonstration) -> Request:
+    return Request(line.request, line.now or _moment(NOW))
+
+
+def _plan_of(request: Request, planner: RecallPlanner, specs: Mapping[str, ToolSpec]) -> Plan | None:
+    answer = planner.plan(request, Context(country=COUNTRY), specs)
+    return answer if isinstance(answer, Plan) else None
 
 
 def _oracles(planned: Judged, first: Sequence[Judged]) -> dict[str, Judged]:

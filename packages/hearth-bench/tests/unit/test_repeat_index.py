@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hearth.planning.adaptation import moved
 from hearth.planning.repeat_planner import Repeat, rarity_of
 from hearth.types import Demonstration, Plan, Ref, Request, Step
-from hearth_bench.fleet.repeats import Repeats
+from hearth_bench.fleet.repeat_index import Repeats
 
 ZONE = ZoneInfo("Europe/London")
 MONDAY = dt.datetime(2026, 9, 14, 21, 0, tzinfo=ZONE)
