@@ -253,10 +253,25 @@ def item_type(kind: str) -> str:
 
 def is_made_of(texts: Sequence[Argument], value: str) -> bool:
     """Return whether one text is made of these: the words of the plan stand there as they are, and something for each
-    reference, of which there is at least one."""
-    said = [re.escape(one) if isinstance(one, str) else "(?s:.*)" for one in texts if isinstance(one, str | Ref)]
-    is_brought = any(isinstance(one, Ref) for one in texts) and len(said) == len(texts)
-    return is_brought and re.fullmatch(BETWEEN_TEXTS.join(said), value) is not None
+    reference, of which there is at least one. In one pass: a text may be long, and anybody's."""
+    said = [""]  # the plan's words before the first reference, between each two, and behind the last
+    for place, one in enumerate(texts):
+        said[-1] += BETWEEN_TEXTS if place else ""
+        if isinstance(one, Ref):
+            said.append("")
+        elif isinstance(one, str):
+            said[-1] += one
+        else:
+            return False
+    if len(said) == 1 or not (value.startswith(said[0]) and value.endswith(said[-1])):
+        return False
+    read, end = len(said[0]), len(value) - len(said[-1])
+    for words in said[1:-1]:
+        found = value.find(words, read, end)
+        if found < 0:
+            return False
+        read = found + len(words)
+    return read <= end
 
 
 def refs_in(value: Argument) -> tuple[Ref, ...]:
