@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hearth.planning.ranking.features import ReadingOptions, Taught
-from hearth.planning.ranking.ranker import Student, StudentOptions
+from hearth.planning.ranking.ranker import Ranker, RankerOptions
 from hearth.planning.ranking.sufficient_statistics import Statistics, summed
 from hearth.testing import HashEncoder
 from hearth.types import Demonstration
@@ -15,18 +15,18 @@ from tests.small_world import TOOLS, lessons
 
 ENCODER = HashEncoder(48)
 READING = ReadingOptions(n_cosines=128, n_words=256)
-OPTIONS = StudentOptions(reading=READING, n_fit=60)
+OPTIONS = RankerOptions(reading=READING, n_fit=60)
 PUBLIC = frozenset(TOOLS)
 
 
-def student(demonstrations: Sequence[Demonstration] = (), options: StudentOptions = OPTIONS) -> Student:
-    found = Student(ENCODER, TOOLS, options)
+def ranker(demonstrations: Sequence[Demonstration] = (), options: RankerOptions = OPTIONS) -> Ranker:
+    found = Ranker(ENCODER, TOOLS, options)
     found.learn(demonstrations)
     return found
 
 
-def edge(number: int, n: int = 40) -> Student:
-    return student(lessons(n, 1_000 * number))
+def edge(number: int, n: int = 40) -> Ranker:
+    return ranker(lessons(n, 1_000 * number))
 
 
 def edges(n_edges: int = 5, n: int = 40) -> dict[str, Statistics]:
@@ -56,5 +56,5 @@ def poisoned(number: int, way: str, n: int = 40) -> Statistics:
             asked=frozenset(tools[:1]),
         )
 
-    reader = student()._reader
+    reader = ranker()._reader
     return summed(reader, {id: wrong(k, one) for k, (id, one) in enumerate(taught.items())}, PUBLIC)

@@ -15,13 +15,13 @@ import pytest
 
 from hearth.learning.versions.learned_state import Offer, State
 from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.ranker import StudentOptions
+from hearth.planning.ranking.ranker import RankerOptions
 from hearth.planning.retrieval import taught_sequences
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.testing import FIXED_NOW, HashEncoder
 from hearth.types import Context, Demonstration, Plan, Request, Step, ToolSpec
 
-OPTIONS = StudentOptions(reading=ReadingOptions(n_cosines=64, n_words=64), n_fit=60)
+OPTIONS = RankerOptions(reading=ReadingOptions(n_cosines=64, n_words=64), n_fit=60)
 ENCODER = HashEncoder(32)
 WORDS = {
     "find_train": ("find a train to Ulm", "Find trains between two towns."),
@@ -69,7 +69,7 @@ def few_features(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @functools.cache
-def _taught(n: int, ranked_by: StudentOptions) -> Path:
+def _taught(n: int, ranked_by: RankerOptions) -> Path:
     """The folder of a state that has learnt `lessons(n)`, made once in each process."""
     folder = Path(tempfile.mkdtemp(prefix="hearth-learnt-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

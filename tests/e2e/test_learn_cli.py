@@ -57,10 +57,10 @@ class Line:
 @pytest.fixture
 def hearth(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Line:
     """With an encoder that counts words and few features, so that learning takes no time."""
-    options = ranker.StudentOptions
+    options = ranker.RankerOptions
     for module in ("memory.forget_command", "learning.learn_commands"):  # the one that takes it from the other first
         monkeypatch.setattr(f"hearth.cli.{module}.open_encoder", lambda: ENCODER)
-    monkeypatch.setattr(ranker, "StudentOptions", lambda **given: options(**given) if given else OPTIONS)
+    monkeypatch.setattr(ranker, "RankerOptions", lambda **given: options(**given) if given else OPTIONS)
     return Line(tmp_path, capfd)
 
 

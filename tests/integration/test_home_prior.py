@@ -12,7 +12,7 @@ from hearth.learning.versions.drafting import take_prior
 from hearth.learning.versions.learned_state import Offer, State
 from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.ranking import sufficient_statistics
-from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker import Ranker
 from hearth.planning.ranking.sufficient_statistics import Statistics
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.planning.tool_heads import Said, read_prior, shipped_prior
@@ -36,7 +36,7 @@ SAID = [
 @pytest.fixture(scope="module")
 def others() -> Statistics:
     """Sums of a device on which these words open the roof."""
-    student = Student(MiniLMEncoder.open(), TOOLS)
+    student = Ranker(MiniLMEncoder.open(), TOOLS)
     student.learn([Demonstration(f"d{k}", text, Plan((Step("open_roof"),))) for k, text in enumerate(SAID)])
     return student.statistics(TOOLS)
 

@@ -18,7 +18,7 @@ from hearth.formats.edge_protocol import AnswerAsked, Manifest, PlanGiven
 from hearth.formats.plans import demonstration_from_json
 from hearth.models.llm.scripted import ScriptedModel
 from hearth.planning.arguments.schema_filler import Filler
-from hearth.planning.ranking.ranker import PROFILES, ProfileName, Student
+from hearth.planning.ranking.ranker import PROFILES, ProfileName, Ranker
 from hearth.planning.ranking.sufficient_statistics import decode, encode
 from hearth.testing import FIXED_NOW, HashEncoder
 from hearth.types import Demonstration, Parameter, Plan, Refusal, Request, Step, ToolSpec
@@ -67,8 +67,8 @@ def demonstrations() -> list[Demonstration]:
     return found
 
 
-def student(profile: ProfileName = "small") -> Student:
-    taught = Student(HashEncoder(), TOOLS, PROFILES[profile])
+def student(profile: ProfileName = "small") -> Ranker:
+    taught = Ranker(HashEncoder(), TOOLS, PROFILES[profile])
     taught.learn(demonstrations())
     return taught
 
@@ -146,9 +146,9 @@ def test_offerings_share_what_was_learnt_and_leave_the_student_alone() -> None:
 @pytest.mark.parametrize("profile", ["small", "medium"])
 def test_a_student_of_a_prior_alone_plans_as_one_that_took_it(profile: ProfileName) -> None:
     prior = decode(encode(student(profile).statistics(set(TOOLS))))
-    taking = Student(HashEncoder(), TOOLS, PROFILES[profile])
+    taking = Ranker(HashEncoder(), TOOLS, PROFILES[profile])
     taking.take_prior(prior)
-    alone = Student.of_prior(HashEncoder(), PROFILES[profile], prior)
+    alone = Ranker.of_prior(HashEncoder(), PROFILES[profile], prior)
     alone.set_tools(TOOLS)
     assert not alone.heads.can_learn
     assert np.array_equal(alone.heads.solved(), taking.heads.solved())
@@ -159,10 +159,10 @@ def test_a_student_of_a_prior_alone_plans_as_one_that_took_it(profile: ProfileNa
 def test_a_prior_over_other_features_makes_no_student() -> None:
     prior = student("small").statistics(set(TOOLS))
     with pytest.raises(StatisticsError, match="over features"):
-        Student.of_prior(HashEncoder(), PROFILES["medium"], prior)
+        Ranker.of_prior(HashEncoder(), PROFILES["medium"], prior)
 
 
-def put_prior(storage: Storage, serial: int, taught: Student) -> None:
+def put_prior(storage: Storage, serial: int, taught: Ranker) -> None:
     data = encode(taught.statistics(set(TOOLS)))
     manifest = Manifest(
         kind="prior",

@@ -26,7 +26,7 @@ from hearth_cloud.statistics.robust_merge import Seen, Terms, judged_alone
 from hearth_cloud.statistics.shipped_statistics import Public
 from hearth_cloud.statistics.statistics_desk import Desk, Features, PriorMaking
 from hearth_cloud.storage.cloud_storage import Storage
-from tests.merging_world import ENCODER, OPTIONS, PUBLIC, READING, edge, edges, poisoned, student
+from tests.merging_world import ENCODER, OPTIONS, PUBLIC, READING, edge, edges, poisoned, ranker
 from tests.small_world import PLANS, TOOLS, lessons
 
 GIVEN = edges(4)
@@ -440,7 +440,7 @@ def test_fewer_than_the_founders_make_none(small_storage: Storage) -> None:
 
 
 def test_whether_one_is_taken_does_not_depend_on_another_where_noise_has_to_hide_it() -> None:
-    public = student(lessons(200, 80_000)).statistics(PUBLIC)
+    public = ranker(lessons(200, 80_000)).statistics(PUBLIC)
     given = {**GIVEN, "edge-1": poisoned(1, "swapped")}
     terms = Terms(most=60, least=10)
     anchor = Seen.of(public)

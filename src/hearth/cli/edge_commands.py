@@ -563,7 +563,7 @@ def give(invocation: Invocation, withdraw: bool, minutes: float, yes: bool, as_j
     """
     from hearth.cli.learning.learn_commands import open_encoder
     from hearth.edge import federation
-    from hearth.planning.ranking.ranker import PROFILES, Student
+    from hearth.planning.ranking.ranker import PROFILES, Ranker
 
     home, settings = invocation.home, settings_of(invocation)
     with opened(home) as store, connected(home, settings, store) as (joined, link, sharer):
@@ -577,9 +577,9 @@ def give(invocation: Invocation, withdraw: bool, minutes: float, yes: bool, as_j
         ):
             raise errors.DeniedError("nothing was given; --yes agrees, or `share` under [edge]")
         profile = settings.learning.profile
-        student = Student(open_encoder(), sharer.tools, PROFILES[profile])
+        ranker = Ranker(open_encoder(), sharer.tools, PROFILES[profile])
         pace = federation.Pace(lambda: now_of(settings), time.sleep, 60 * minutes)
-        found = federation.give(link, store, student, sharer, profile, pace)
+        found = federation.give(link, store, ranker, sharer, profile, pace)
     if as_json:
         print_json(asdict(found))
     elif found.reason:

@@ -39,7 +39,7 @@ from hearth.edge.outbox import Shareable, Sharer
 from hearth.errors import PlanError, RequestError, StatisticsError
 from hearth.formats import edge_protocol
 from hearth.formats.plans import demonstration_from_json
-from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker import Ranker
 from hearth.planning.ranking.sufficient_statistics import Layout, Statistics, encode, public_tools
 from hearth.planning.ranking.weight_fitting import digest
 from hearth.storage.database import Store
@@ -343,8 +343,8 @@ class Given:
     """Reason why nothing was given; empty when something was."""
 
 
-def learn_masked(student: Student, store: Store, sharer: Sharer, *, is_fresh: bool) -> dict[str, tuple[str, str]]:
-    """Teach a blank student the home's demonstrations, masked. Maps the student's ids to id and digest here.
+def learn_masked(ranker: Ranker, store: Store, sharer: Sharer, *, is_fresh: bool) -> dict[str, tuple[str, str]]:
+    """Teach a blank ranker the home's demonstrations, masked. Maps the ranker's ids to id and digest here.
 
     Args:
         is_fresh: Only those that were not given in secret before.
@@ -364,7 +364,7 @@ def learn_masked(student: Student, store: Store, sharer: Sharer, *, is_fresh: bo
         except (ValueError, PlanError, RequestError):
             continue
         learnt[found[-1].id] = (row["id"], row["digest"])
-    student.learn(found)
+    ranker.learn(found)
     return learnt
 
 
@@ -379,13 +379,11 @@ class Pace:
     """How long a round may take in all."""
 
 
-def give(
-    link: Link, store: Store, student: Student, sharer: Sharer, profile: edge_protocol.Profile, pace: Pace
-) -> Given:
+def give(link: Link, store: Store, ranker: Ranker, sharer: Sharer, profile: edge_protocol.Profile, pace: Pace) -> Given:
     """Give what was learnt here, as the service asks for it.
 
     Args:
-        student: Blank, of this device's profile and the home's encoder.
+        ranker: Blank, of this device's profile and the home's encoder.
     Raises:
         LinkError: The service was not reached, or refused. StatisticsError: A round was not as it should be.
     """
@@ -394,16 +392,16 @@ def give(
         return Given(0, 0, "the service merges many owners' devices and does not say what noise hides them")
     if terms.mode == "secret" and terms.k < LEAST_EDGES:
         return Given(0, 0, f"the service sums {terms.k} edges; this device asks for {LEAST_EDGES} and gave nothing")
-    learnt = learn_masked(student, store, sharer, is_fresh=terms.mode == "secret")
+    learnt = learn_masked(ranker, store, sharer, is_fresh=terms.mode == "secret")
     allowed = public_tools()
     layout = None
     if terms.mode == "secret":
         sequences = tuple(sorted(one for one in terms.sequences if allowed.issuperset(one)))
         if len(sequences) != len(terms.sequences):
             return Given(0, 0, "the service names tools that are not public; update Hearth, or ask its keeper")
-        layout = Layout(student.encoder_name, student.reader.dim, student.options.reading, sequences)
-    chosen = _chosen(student, allowed, layout, terms.most)
-    found = student.statistics(allowed, ids=chosen)
+        layout = Layout(ranker.encoder_name, ranker.reader.dim, ranker.options.reading, sequences)
+    chosen = _chosen(ranker, allowed, layout, terms.most)
+    found = ranker.statistics(allowed, ids=chosen)
     if found.n_demonstrations < max(terms.least, LEAST):
         reason = f"{found.n_demonstrations} demonstrations can be given, {max(terms.least, LEAST)} are needed"
         return Given(0, 0, f"{reason}: sums of fewer would say too much about each")
@@ -413,10 +411,10 @@ def give(
     return _Turn(link, store, layout, found, given, profile, pace).run()
 
 
-def _chosen(student: Student, allowed: frozenset[str], layout: Layout | None, most: int) -> list[str]:
+def _chosen(ranker: Ranker, allowed: frozenset[str], layout: Layout | None, most: int) -> list[str]:
     """Return ids of at most `most` demonstrations that may be given, chosen by their hash."""
     listed = set(layout.sequences) if layout is not None else None
-    sequences = {id: student.taught(id).sequence for id in student.ids}
+    sequences = {id: ranker.taught(id).sequence for id in ranker.ids}
     fits = [id for id, one in sequences.items() if allowed.issuperset(one) and (listed is None or one in listed)]
     return sorted(fits, key=digest)[:most]
 

@@ -5,5 +5,5 @@ Here: `demonstration_store`, `corrections` (the owner's word, a teacher's within
 stranger may have had a hand in), `stream` (the loop over finished requests), `skills` (recurring tasks), `unlearning`
 (forgetting for good, all stores asked) with `taught_holder` (what was made of demonstrations goes with them); rooms
 `versions` (what was learnt, and the gate) and `finetune` (training with torch).
-Not here: what plans (`planning.retrieval`), the student's mathematics (`planning.ranking`), the teacher's network.
+Not here: what plans (`planning.retrieval`), the ranker's mathematics (`planning.ranking`), the teacher's network.
 """

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from hearth.planning.ranking.ranker import Candidate, Ranking, Student
+from hearth.planning.ranking.ranker import Candidate, Ranker, Ranking
 from hearth.types import Argument, Context, Demonstration, Plan, Step, ToolSpec
 
 LISTED_SHARE = 0.9
@@ -22,7 +22,7 @@ REFERENCE_SHARE = 0.95
 """Least share of taught links that come from references, for other links to be left out."""
 SINGLE_SHARE = 0.95
 """Least share of taught plans that are single calls, for only single calls to be planned."""
-_STUDENT_SHARE = 0.5
+_RANKER_SHARE = 0.5
 _LEAST_CHANCE = 0.01
 _N_KEPT = 12
 
@@ -64,17 +64,17 @@ class Draft:
 
 
 class Drafter:
-    """Makes drafts with a student and, for tools with parameters, a filler. Not thread-safe."""
+    """Makes drafts with a ranker and, for tools with parameters, a filler. Not thread-safe."""
 
-    def __init__(self, student: Student, filler: Filling | None, taught: Iterable[Demonstration] = ()) -> None:
-        """Keep the student; `taught` shows how its kind of data is written.
+    def __init__(self, ranker: Ranker, filler: Filling | None, taught: Iterable[Demonstration] = ()) -> None:
+        """Keep the ranker; `taught` shows how its kind of data is written.
 
         It shows whether references alone say which step feeds which, whether the tools that a request lists are its
         plan, and whether plans are single calls; a trained filler then also judges their tools by their texts.
         """
         taught = list(taught)
-        student.fit()  # with all its tools, before fewer are offered
-        self.student = student
+        ranker.fit()  # with all its tools, before fewer are offered
+        self.ranker = ranker
         self._filler = filler
         self.links_by_reference = _reference_share(taught) >= REFERENCE_SHARE
         self.listed_is_plan = listed_share(taught) >= LISTED_SHARE
@@ -97,23 +97,23 @@ class Drafter:
                 asked = [self._filler.asked_for(texts[row], list(offered.values())) for row in rows]
                 found |= {row: _as_asked(tuple(tools)) for row, tools in zip(rows, asked)}
                 continue
-            if self.student.tools != offered:
-                self.student.set_tools(offered)
-            rankings = self.student.rank_readings(self.student.read([texts[row] for row in rows]))
+            if self.ranker.tools != offered:
+                self.ranker.set_tools(offered)
+            rankings = self.ranker.rank_readings(self.ranker.read([texts[row] for row in rows]))
             if self.is_single:
                 rankings = [self._single(one, texts[row], offered) for row, one in zip(rows, rankings)]
             found |= dict(zip(rows, rankings))
         return [found[row] for row in range(len(texts))]
 
     def _single(self, ranking: Ranking, text: str, offered: Mapping[str, ToolSpec]) -> Ranking:
-        """Rank single calls alone, by the student's score and, with a trained filler, by the tools' texts."""
+        """Rank single calls alone, by the ranker's score and, with a trained filler, by the tools' texts."""
         chances = {c.tools[0]: c.probability for c in ranking.candidates if len(c.tools) == 1}
         if self._filler is None or not self._filler.is_trained:
             kept = tuple(c for c in ranking.candidates if len(c.tools) == 1)
             return replace(ranking, candidates=kept or ranking.candidates)
         by_text = self._filler.match(text, list(offered.values()))
         scores = {
-            name: _STUDENT_SHARE * math.log(max(chances.get(name, 0.0), _LEAST_CHANCE)) + by_text[k]
+            name: _RANKER_SHARE * math.log(max(chances.get(name, 0.0), _LEAST_CHANCE)) + by_text[k]
             for k, name in enumerate(offered)
         }
         total = math.log(sum(math.exp(score) for score in scores.values()))
@@ -124,13 +124,13 @@ class Drafter:
     def draft(self, ranking: Ranking, text: str, now: dt.datetime | None, tools: Mapping[str, ToolSpec]) -> Draft:
         """Return the first candidate with its arguments; no step when nothing is likely."""
         if not ranking.candidates:
-            return Draft(Plan((), 0.0, Student.name))
+            return Draft(Plan((), 0.0, Ranker.name))
         chosen = ranking.candidates[0]
         steps, missing = self.fill(chosen.tools, text, now, tools)
         if not self.links_by_reference:
             steps = _linked(steps, chosen)
         expected = min(1.0, ranking.expected_f1())
-        return Draft(Plan(steps, ranking.confidence, Student.name, ranking.rests_on, expected_f1=expected), missing)
+        return Draft(Plan(steps, ranking.confidence, Ranker.name, ranking.rests_on, expected_f1=expected), missing)
 
     def fill(
         self, names: Sequence[str], text: str, now: dt.datetime | None, tools: Mapping[str, ToolSpec]

@@ -10,11 +10,11 @@ import pytest
 
 from hearth.planning.plan_drafting import Drafter, listed_share
 from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.ranker import Candidate, Ranking, Student, StudentOptions
+from hearth.planning.ranking.ranker import Candidate, Ranker, RankerOptions, Ranking
 from hearth.testing import HashEncoder
 from hearth.types import Argument, Context, Demonstration, Parameter, Plan, Ref, Step, ToolSpec
 
-OPTIONS = StudentOptions(reading=ReadingOptions(n_cosines=64, n_words=64), n_fit=60)
+OPTIONS = RankerOptions(reading=ReadingOptions(n_cosines=64, n_words=64), n_fit=60)
 TOOLS = {
     name: ToolSpec(name, f"{name} it.", (Parameter("what", "text"),) if name != "rest" else ())
     for name in ("find", "buy", "sell", "rest")
@@ -62,10 +62,10 @@ def shown(verbs: Sequence[str], links: str, listed: bool = False) -> list[Demons
     return found
 
 
-def taught(demonstrations: Sequence[Demonstration]) -> Student:
-    student = Student(HashEncoder(48), TOOLS, OPTIONS)
-    student.learn(demonstrations)
-    return student
+def taught(demonstrations: Sequence[Demonstration]) -> Ranker:
+    ranker = Ranker(HashEncoder(48), TOOLS, OPTIONS)
+    ranker.learn(demonstrations)
+    return ranker
 
 
 def drafted(drafter: Drafter, text: str, listed: tuple[str, ...] = ()) -> Plan:
@@ -95,11 +95,11 @@ def test_links_are_the_students_where_no_reference_says_them() -> None:
 
 def test_single_calls_are_judged_by_their_texts_too() -> None:
     demonstrations = [*shown(["buy"], "order"), *shown(["find"], "order")]
-    student = taught(demonstrations)
+    ranker = taught(demonstrations)
     text = "buy the figs number 3"
-    assert [s.tool for s in drafted(Drafter(student, Finder(is_trained=False), demonstrations), text).steps] == ["buy"]
-    assert [s.tool for s in drafted(Drafter(student, Finder("sell"), demonstrations), text).steps] == ["sell"]
-    assert [s.tool for s in drafted(Drafter(student, Finder("sell"), demonstrations), text, ("buy", "find")).steps] == [
+    assert [s.tool for s in drafted(Drafter(ranker, Finder(is_trained=False), demonstrations), text).steps] == ["buy"]
+    assert [s.tool for s in drafted(Drafter(ranker, Finder("sell"), demonstrations), text).steps] == ["sell"]
+    assert [s.tool for s in drafted(Drafter(ranker, Finder("sell"), demonstrations), text, ("buy", "find")).steps] == [
         "buy"
     ]
 

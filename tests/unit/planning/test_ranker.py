@@ -1,4 +1,4 @@
-"""The student: taught in any order, corrected, made to forget, offered new tools."""
+"""The ranker: taught in any order, corrected, made to forget, offered new tools."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from hearth.planning.ranking.features import (
     features,
     set_of,
 )
-from hearth.planning.ranking.ranker import Candidate, Ranking, Student, StudentOptions
+from hearth.planning.ranking.ranker import Candidate, Ranker, RankerOptions, Ranking
 from hearth.planning.ranking.weight_fitting import chance, fit_logistic, fit_weigher, leave_out_groups
 from hearth.planning.tool_heads import shipped_prior
 from hearth.protocols import Proposal
 from hearth.testing import FIXED_NOW, HashEncoder
 from hearth.types import Context, Demonstration, Plan, Step, ToolSpec
 
-OPTIONS = StudentOptions(reading=ReadingOptions(n_cosines=128, n_words=512), n_fit=60)
+OPTIONS = RankerOptions(reading=ReadingOptions(n_cosines=128, n_words=512), n_fit=60)
 WORDS = {
     "find_train": ("find a train to Ulm", "Find trains between two towns."),
     "book_train": ("book the train seat", "Book a seat on a train."),
@@ -69,18 +69,18 @@ def lessons(n: int = 60, seed: int = 0) -> list[Demonstration]:
 
 
 @pytest.fixture(scope="module")
-def taught() -> Student:
-    student = Student(HashEncoder(48), TOOLS, OPTIONS)
-    student.learn(lessons())
-    return student
+def taught() -> Ranker:
+    ranker = Ranker(HashEncoder(48), TOOLS, OPTIONS)
+    ranker.learn(lessons())
+    return ranker
 
 
-def first(student: Student, text: str) -> tuple[str, ...]:
-    return student.rank(text).candidates[0].tools
+def first(ranker: Ranker, text: str) -> tuple[str, ...]:
+    return ranker.rank(text).candidates[0].tools
 
 
 @pytest.mark.parametrize("tools", [("find_train", "book_train"), ("check_weather",), ("set_alarm", "order_pizza")])
-def test_what_was_taught_is_planned(taught: Student, tools: tuple[str, ...]) -> None:
+def test_what_was_taught_is_planned(taught: Ranker, tools: tuple[str, ...]) -> None:
     ranking = taught.rank(demonstration("x", *tools, ending=" please").request)
     assert ranking.candidates[0].tools == tools
     assert ranking.candidates[0].links == tuple(pairwise(range(len(tools))))
@@ -89,7 +89,7 @@ def test_what_was_taught_is_planned(taught: Student, tools: tuple[str, ...]) -> 
     assert all(id.startswith("d") for id in ranking.rests_on)
 
 
-def test_probabilities_of_candidates_are_ordered_and_at_most_one(taught: Student) -> None:
+def test_probabilities_of_candidates_are_ordered_and_at_most_one(taught: Ranker) -> None:
     found = taught.rank("find a train to Ulm").candidates
     assert sum(c.probability for c in found) <= 1 + 1e-9
     rest = [c.probability for c in found[1:]]
@@ -97,14 +97,14 @@ def test_probabilities_of_candidates_are_ordered_and_at_most_one(taught: Student
     assert len({c.tools for c in found}) == len(found)
 
 
-def test_tools_never_seen_together_are_put_together(taught: Student) -> None:
+def test_tools_never_seen_together_are_put_together(taught: Ranker) -> None:
     wanted = {"cancel_train", "order_pizza"}
     found = taught.rank("cancel the train ticket, then order a large pizza").candidates
     assert any(set(c.tools) == wanted for c in found[:6])
 
 
-def test_teaching_in_another_order_and_in_pieces_gives_the_same_plans(taught: Student) -> None:
-    other = Student(HashEncoder(48), TOOLS, OPTIONS)
+def test_teaching_in_another_order_and_in_pieces_gives_the_same_plans(taught: Ranker) -> None:
+    other = Ranker(HashEncoder(48), TOOLS, OPTIONS)
     mixed = lessons()
     random.Random(5).shuffle(mixed)
     for start in range(0, len(mixed), 7):
@@ -118,7 +118,7 @@ def test_teaching_in_another_order_and_in_pieces_gives_the_same_plans(taught: St
 
 
 def test_forgotten_is_as_if_never_taught() -> None:
-    with_it, without = Student(HashEncoder(48), TOOLS, OPTIONS), Student(HashEncoder(48), TOOLS, OPTIONS)
+    with_it, without = Ranker(HashEncoder(48), TOOLS, OPTIONS), Ranker(HashEncoder(48), TOOLS, OPTIONS)
     secret = demonstration("secret", "order_pizza", "cancel_train", "set_alarm")
     with_it.learn([*lessons(), secret])
     assert with_it.heads.column("l order_pizza > cancel_train") is not None
@@ -137,75 +137,73 @@ def test_forgotten_is_as_if_never_taught() -> None:
     assert len(with_it) == len(without) == 60
 
 
-def test_one_demonstration_counts_at_once(taught: Student) -> None:
-    student = Student(HashEncoder(48), TOOLS, OPTIONS)
-    student.learn(lessons())
+def test_one_demonstration_counts_at_once(taught: Ranker) -> None:
+    ranker = Ranker(HashEncoder(48), TOOLS, OPTIONS)
+    ranker.learn(lessons())
     request = "do the usual friday thing"
     new = replace(demonstration("n", "order_pizza", "check_weather"), request=request, task_steps=())
-    assert first(student, request) != ("order_pizza", "check_weather")
-    student.learn([new])
-    assert first(student, request) == ("order_pizza", "check_weather")
+    assert first(ranker, request) != ("order_pizza", "check_weather")
+    ranker.learn([new])
+    assert first(ranker, request) == ("order_pizza", "check_weather")
 
 
 def test_a_known_id_replaces_the_older_demonstration() -> None:
-    student, other = Student(HashEncoder(48), TOOLS, OPTIONS), Student(HashEncoder(48), TOOLS, OPTIONS)
-    student.learn([demonstration("same", "find_train"), *lessons()])
-    student.learn([demonstration("same", "order_pizza")])
+    ranker, other = Ranker(HashEncoder(48), TOOLS, OPTIONS), Ranker(HashEncoder(48), TOOLS, OPTIONS)
+    ranker.learn([demonstration("same", "find_train"), *lessons()])
+    ranker.learn([demonstration("same", "order_pizza")])
     other.learn([demonstration("same", "order_pizza"), *lessons()])
-    assert len(student) == 61
-    assert student.difference(other) < 1e-6
+    assert len(ranker) == 61
+    assert ranker.difference(other) < 1e-6
 
 
-def test_a_tool_added_today_is_chosen_today(taught: Student) -> None:
-    student = Student(HashEncoder(48), TOOLS, OPTIONS)
-    student.learn(lessons())
+def test_a_tool_added_today_is_chosen_today(taught: Ranker) -> None:
+    ranker = Ranker(HashEncoder(48), TOOLS, OPTIONS)
+    ranker.learn(lessons())
     new = ToolSpec("water_plants", "Water the garden plants with the sprinkler.")
-    student.set_tools({**TOOLS, "water_plants": new})
-    names = [
-        tool for c in student.rank("water the garden plants with the sprinkler").candidates[:3] for tool in c.tools
-    ]
+    ranker.set_tools({**TOOLS, "water_plants": new})
+    names = [tool for c in ranker.rank("water the garden plants with the sprinkler").candidates[:3] for tool in c.tools]
     assert "water_plants" in names
 
 
 def test_tools_taken_away_are_in_no_plan() -> None:
-    student = Student(HashEncoder(48), TOOLS, OPTIONS)
-    student.learn(lessons())
-    student.set_tools({name: spec for name, spec in TOOLS.items() if name != "book_train"})
-    for candidate in student.rank("find a train to Ulm, then book the train seat").candidates:
+    ranker = Ranker(HashEncoder(48), TOOLS, OPTIONS)
+    ranker.learn(lessons())
+    ranker.set_tools({name: spec for name, spec in TOOLS.items() if name != "book_train"})
+    for candidate in ranker.rank("find a train to Ulm, then book the train seat").candidates:
         assert "book_train" not in candidate.tools
 
 
 def test_untaught_it_goes_by_the_texts_of_tools() -> None:
-    student = Student(HashEncoder(48), TOOLS, OPTIONS)
-    ranking = student.rank("weather forecast of a place")
+    ranker = Ranker(HashEncoder(48), TOOLS, OPTIONS)
+    ranking = ranker.rank("weather forecast of a place")
     assert "check_weather" in ranking.candidates[0].tools
     assert ranking.rests_on == ()
 
 
 def test_nothing_to_choose_from_is_no_plan() -> None:
-    student = Student(HashEncoder(48), {}, OPTIONS)
-    assert student.rank("anything").candidates == ()
-    assert student.rank("anything").confidence == 0.0
+    ranker = Ranker(HashEncoder(48), {}, OPTIONS)
+    assert ranker.rank("anything").candidates == ()
+    assert ranker.rank("anything").confidence == 0.0
 
 
 def test_a_graph_forbids_links() -> None:
-    student = Student(HashEncoder(48), TOOLS, OPTIONS, graph=frozenset({("find_train", "book_train")}))
-    student.learn(lessons())
-    for candidate in student.rank("wake me with an alarm, then order a large pizza").candidates:
+    ranker = Ranker(HashEncoder(48), TOOLS, OPTIONS, graph=frozenset({("find_train", "book_train")}))
+    ranker.learn(lessons())
+    for candidate in ranker.rank("wake me with an alarm, then order a large pizza").candidates:
         assert all(link == ("find_train", "book_train") for link in pairwise(candidate.tools))
 
 
 def test_neighbours_alone_and_heads_alone_plan_too() -> None:
     for options in (replace(OPTIONS, use_heads=False, n_free=0), replace(OPTIONS, use_neighbours=False)):
-        student = Student(HashEncoder(48), TOOLS, options)
-        student.learn(lessons())
-        assert first(student, "find a train to Ulm, then book the train seat please") == ("find_train", "book_train")
+        ranker = Ranker(HashEncoder(48), TOOLS, options)
+        ranker.learn(lessons())
+        assert first(ranker, "find a train to Ulm, then book the train seat please") == ("find_train", "book_train")
 
 
 def test_an_empty_plan_is_passed_over() -> None:
-    student = Student(HashEncoder(48), TOOLS, OPTIONS)
-    student.learn([Demonstration("e", "who will win the war", Plan(()))])
-    assert len(student) == 0
+    ranker = Ranker(HashEncoder(48), TOOLS, OPTIONS)
+    ranker.learn([Demonstration("e", "who will win the war", Plan(()))])
+    assert len(ranker) == 0
 
 
 # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -382,43 +380,43 @@ def test_chances_are_calibrated() -> None:
 
 
 def test_contradicting_teachers_are_both_kept_and_the_more_frequent_is_followed() -> None:
-    student = Student(HashEncoder(48), TOOLS, OPTIONS)
-    student.learn(lessons())
+    ranker = Ranker(HashEncoder(48), TOOLS, OPTIONS)
+    ranker.learn(lessons())
     request = "do the usual friday thing"
     for id, tools in (("a", ("set_alarm",)), ("b", ("order_pizza",)), ("c", ("order_pizza",))):
-        student.learn([replace(demonstration(id, *tools), request=request, task_steps=())])
-    found = student.rank(request)
+        ranker.learn([replace(demonstration(id, *tools), request=request, task_steps=())])
+    found = ranker.rank(request)
     assert found.candidates[0].tools == ("order_pizza",)
     assert ("set_alarm",) in [candidate.tools for candidate in found.candidates]
     assert set(found.rests_on) == {"a", "b", "c"}
-    student.remove("b", "c")
-    assert first(student, request) == ("set_alarm",)
+    ranker.remove("b", "c")
+    assert first(ranker, request) == ("set_alarm",)
 
 
 def test_of_one_id_twice_in_a_batch_the_last_counts() -> None:
-    student, other = Student(HashEncoder(48), TOOLS, OPTIONS), Student(HashEncoder(48), TOOLS, OPTIONS)
-    student.learn([demonstration("same", "find_train"), *lessons(), demonstration("same", "order_pizza")])
+    ranker, other = Ranker(HashEncoder(48), TOOLS, OPTIONS), Ranker(HashEncoder(48), TOOLS, OPTIONS)
+    ranker.learn([demonstration("same", "find_train"), *lessons(), demonstration("same", "order_pizza")])
     other.learn([*lessons(), demonstration("same", "order_pizza")])
-    assert len(student) == 61
-    assert student.difference(other) < 1e-6
+    assert len(ranker) == 61
+    assert ranker.difference(other) < 1e-6
 
 
 def test_a_tool_not_on_offer_waits_until_it_is() -> None:
-    student = Student(HashEncoder(48), {n: t for n, t in TOOLS.items() if n != "order_pizza"}, OPTIONS)
-    student.learn(lessons())
-    assert "order_pizza" not in first(student, "wake me with an alarm, then order a large pizza please")
-    student.set_tools(TOOLS)
-    assert first(student, "wake me with an alarm, then order a large pizza please") == ("set_alarm", "order_pizza")
+    ranker = Ranker(HashEncoder(48), {n: t for n, t in TOOLS.items() if n != "order_pizza"}, OPTIONS)
+    ranker.learn(lessons())
+    assert "order_pizza" not in first(ranker, "wake me with an alarm, then order a large pizza please")
+    ranker.set_tools(TOOLS)
+    assert first(ranker, "wake me with an alarm, then order a large pizza please") == ("set_alarm", "order_pizza")
 
 
 def test_a_huge_request_is_read_in_no_time() -> None:
-    student = Student(HashEncoder(48), TOOLS, OPTIONS)
-    student.learn(lessons())
+    ranker = Ranker(HashEncoder(48), TOOLS, OPTIONS)
+    ranker.learn(lessons())
     huge = "find a train to Ulm, then book the train seat. " * 220_000
     assert len(huge) > 10_000_000
-    assert student.rank(huge).candidates
-    student.learn([replace(lessons()[0], id="huge", request=huge)])
-    assert len(student) == 61
+    assert ranker.rank(huge).candidates
+    ranker.learn([replace(lessons()[0], id="huge", request=huge)])
+    assert len(ranker) == 61
 
 
 def test_a_tenth_of_random_labels_does_little_harm() -> None:
@@ -426,10 +424,10 @@ def test_a_tenth_of_random_labels_does_little_harm() -> None:
     right = lessons(120)
     poisoned = [demonstration(d.id, *drawn.sample(sorted(TOOLS), 2)) if k % 10 == 0 else d for k, d in enumerate(right)]
     poisoned = [replace(d, request=r.request) for d, r in zip(poisoned, right)]
-    student = Student(HashEncoder(48), TOOLS, OPTIONS)
-    student.learn(poisoned)
+    ranker = Ranker(HashEncoder(48), TOOLS, OPTIONS)
+    ranker.learn(poisoned)
     asked = lessons(30, seed=9)
-    wrong = [d for d in asked if first(student, d.request) != tuple(step.tool for step in d.plan.steps)]
+    wrong = [d for d in asked if first(ranker, d.request) != tuple(step.tool for step in d.plan.steps)]
     assert len(wrong) <= 2
 
 

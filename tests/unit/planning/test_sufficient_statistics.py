@@ -1,4 +1,4 @@
-"""What students give away and take: exact sums, parts of other profiles, a prior beside what was taught here."""
+"""What rankers give away and take: exact sums, parts of other profiles, a prior beside what was taught here."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from hearth.errors import StatisticsError
 from hearth.models.ridge import Heads
 from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.ranker import Student, StudentOptions
+from hearth.planning.ranking.ranker import Ranker, RankerOptions
 from hearth.planning.ranking.sufficient_statistics import Layout, merged
-from tests.merging_world import ENCODER, OPTIONS, PUBLIC, READING, edge, edges, student
+from tests.merging_world import ENCODER, OPTIONS, PUBLIC, READING, edge, edges, ranker
 from tests.small_world import TOOLS, lessons
 
 
@@ -24,9 +24,9 @@ def same(one: Heads, other: Heads) -> bool:
 
 
 def test_merged_edges_are_one_student_taught_everything_to_the_last_bit() -> None:
-    at_once = student([*lessons(40, 0), *lessons(40, 1_000), *lessons(40, 2_000)])
+    at_once = ranker([*lessons(40, 0), *lessons(40, 1_000), *lessons(40, 2_000)])
     at_once.renew()
-    new = student()
+    new = ranker()
     new.take_prior(merged(edges(3).values()))
     new.renew()
     assert same(new.heads, at_once.heads)
@@ -36,7 +36,7 @@ def test_merged_edges_are_one_student_taught_everything_to_the_last_bit() -> Non
 
 def test_the_order_of_merging_does_not_matter() -> None:
     mine = list(edges(3).values())
-    forth, back = student(), student()
+    forth, back = ranker(), ranker()
     forth.take_prior(merged(mine))
     back.take_prior(merged(reversed(mine)))
     forth.renew()
@@ -47,18 +47,18 @@ def test_the_order_of_merging_does_not_matter() -> None:
 def test_a_prior_is_kept_apart_from_what_was_taught_here() -> None:
     prior = merged(edges(2).values())
     mine = lessons(30, 5_000)
-    both = student(mine)
+    both = ranker(mine)
     both.take_prior(prior)
     both.remove(*(d.id for d in mine))
     both.renew()
-    alone = student()
+    alone = ranker()
     alone.take_prior(prior)
     alone.renew()
     assert same(both.heads, alone.heads)
     both.learn(mine)
     both.take_prior(None)
     both.renew()
-    plain = student(mine)
+    plain = ranker(mine)
     plain.renew()
     assert same(both.heads, plain.heads)
     assert both._counts == plain._counts
@@ -86,7 +86,7 @@ def test_a_student_gives_away_its_own_and_never_the_prior() -> None:
 
 
 def test_a_new_edge_plans_with_the_prior_what_it_was_never_taught() -> None:
-    new = student()
+    new = ranker()
     new.take_prior(merged(edges(4).values()))
     (ranking,) = new.rank_readings(new.read(["tell me the weather forecast, then wake me with an alarm please"]))
     assert ranking.candidates[0].tools == ("check_weather", "set_alarm")
@@ -96,7 +96,7 @@ def test_a_new_edge_plans_with_the_prior_what_it_was_never_taught() -> None:
 def test_demonstrations_with_an_owners_own_tools_leave_no_trace() -> None:
     everything = edge(1)
     public = PUBLIC - {"order_pizza", "cancel_train"}
-    without = student([d for d in lessons(40, 1_000) if {s.tool for s in d.plan.steps} <= public])
+    without = ranker([d for d in lessons(40, 1_000) if {s.tool for s in d.plan.steps} <= public])
     given = everything.statistics(public)
     assert "cancel_train" in everything.statistics(PUBLIC).tools
     assert "cancel_train" not in given.tools
@@ -143,7 +143,7 @@ def test_adding_and_taking_away_leaves_what_was_before() -> None:
 def test_a_smaller_profile_sees_the_part_it_would_have_summed_itself(part: ReadingOptions) -> None:
     shown = lessons(12)
     large, small = (
-        student(shown, StudentOptions(reading=reading)).statistics(PUBLIC) for reading in (ReadingOptions(), part)
+        ranker(shown, RankerOptions(reading=reading)).statistics(PUBLIC) for reading in (ReadingOptions(), part)
     )
     seen = large.seen_by(part)
     assert seen.fingerprint == small.fingerprint != large.fingerprint
@@ -154,7 +154,7 @@ def test_a_smaller_profile_sees_the_part_it_would_have_summed_itself(part: Readi
 
 def test_a_part_of_a_part_is_a_part() -> None:
     medium, small = ReadingOptions(256, 512), ReadingOptions(64, 256)
-    large = student(lessons(6), StudentOptions()).statistics(PUBLIC)
+    large = ranker(lessons(6), RankerOptions()).statistics(PUBLIC)
     assert np.array_equal(large.seen_by(medium).seen_by(small).sums.gram, large.seen_by(small).sums.gram)
     with pytest.raises(StatisticsError, match="no part of"):
         large.seen_by(small).seen_by(medium)
@@ -168,7 +168,7 @@ def test_features_that_are_no_part_of_the_whole_cannot_be_made() -> None:
 
 
 def test_statistics_of_other_features_are_refused_everywhere() -> None:
-    mine, other = edge(1), student(lessons(5), StudentOptions(reading=replace(READING, seed=5)))
+    mine, other = edge(1), ranker(lessons(5), RankerOptions(reading=replace(READING, seed=5)))
     theirs = other.statistics(PUBLIC)
     with pytest.raises(StatisticsError, match="same encoder and profile"):
         mine.statistics(PUBLIC).plus(theirs)
@@ -214,7 +214,7 @@ def test_a_student_with_a_prior_is_not_saved(tmp_path: Path) -> None:
 
 def test_solved_heads_take_a_prior_too(tmp_path: Path) -> None:
     edge(7).save(tmp_path)
-    loaded = Student.load(tmp_path, ENCODER, TOOLS)
+    loaded = Ranker.load(tmp_path, ENCODER, TOOLS)
     assert not loaded.heads.can_learn
     prior = merged(edges(2).values())
     loaded.take_prior(prior)
@@ -226,7 +226,7 @@ def test_solved_heads_take_a_prior_too(tmp_path: Path) -> None:
 
 
 def test_options_without_heads_take_a_prior_for_its_plans_alone() -> None:
-    new = Student(ENCODER, TOOLS, replace(OPTIONS, use_heads=False))
+    new = Ranker(ENCODER, TOOLS, replace(OPTIONS, use_heads=False))
     new.take_prior(edge(1).statistics(PUBLIC))
     assert new._counts.tools["set_alarm"] > 0
     new.take_prior(None)

@@ -29,7 +29,7 @@ from hearth.planning.arguments.alignment import Lesson, LessonStep, Result, Seve
 from hearth.planning.arguments.binding import Unit, bind
 from hearth.planning.arguments.span_boundaries import Manners
 from hearth.planning.ranking.features import Reading, Taught, asked_by_acts, step_texts, taught_of
-from hearth.planning.ranking.ranker import PROFILES, Ranking, Student
+from hearth.planning.ranking.ranker import PROFILES, Ranker, Ranking
 from hearth.planning.ranking.sufficient_statistics import (
     Statistics,
     encode,
@@ -90,7 +90,7 @@ class Founders:
     def __init__(self, taught: Mapping[int, Sequence[tuple[str, str]]], persona: Mapping[int, str]) -> None:
         self.taught, self.persona = taught, persona
 
-    def statistics(self, student: Student) -> dict[str, Statistics]:
+    def statistics(self, student: Ranker) -> dict[str, Statistics]:
         """Sum the founders' contributions by persona, leaving out personas without enough demonstrations."""
         known = self._read(student)
         allowed = frozenset(student.tools) | public_tools()
@@ -104,7 +104,7 @@ class Founders:
             found[persona] = found[persona].plus(given) if persona in found else given
         return found
 
-    def _read(self, student: Student) -> dict[tuple[str, str], Taught]:
+    def _read(self, student: Ranker) -> dict[tuple[str, str], Taught]:
         pairs = sorted({one for mine in self.taught.values() for one in mine})
         readings = read_all(student, sorted({text for text, _ in pairs}))
         said = {pair: step_texts(shaped(*pair), student.tools) for pair in pairs}
@@ -118,7 +118,7 @@ class Founders:
         return {pair: taught(pair) for pair in pairs}
 
 
-def read_all(student: Student, texts: Sequence[str]) -> dict[str, Reading]:
+def read_all(student: Ranker, texts: Sequence[str]) -> dict[str, Reading]:
     """Read texts, and return the readings by text."""
     return {
         text: reading
@@ -154,7 +154,7 @@ def write_likely(
         asked: Texts by the persona whose founders are left out of the prior; the empty name leaves nobody out.
         is_private: The prior has the noise of a service of many owners, by its default settings.
     """
-    shown = Student(fresh.encoder, fresh.tools, PROFILES["small"])
+    shown = Ranker(fresh.encoder, fresh.tools, PROFILES["small"])
     shown.learn([one for one in fresh.shipped if one.plan.steps])
     given = founders.statistics(shown)
     found: dict[str, object] = {}
@@ -178,7 +178,7 @@ def write_likely(
     write_json(path, found)
 
 
-def _published(exact: Statistics, shown: Student, fresh: Fresh) -> Statistics | None:
+def _published(exact: Statistics, shown: Ranker, fresh: Fresh) -> Statistics | None:
     """Return a sum as a service of many owners publishes it: with noise, held to public acts; None where no share of it
     leaves these alone."""
     hidden = noisy(exact, _RHO, MOST, public_sequences(), _SEED)

@@ -47,7 +47,7 @@ from hearth.learning.corrections import correct
 from hearth.learning.unlearning import Sought, find, forget
 from hearth.learning.versions.learned_state import Offer, State
 from hearth.models.sentence_encoder import MiniLMEncoder
-from hearth.planning.ranking.ranker import PROFILES, Student
+from hearth.planning.ranking.ranker import PROFILES, Ranker
 from hearth.planning.ranking.sufficient_statistics import encode, public_tools
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW, FixedApprover
@@ -221,7 +221,7 @@ def _to_a_cloud(home: Path, folder: Path, watch: Watch) -> dict[str, object]:
         ours, theirs = _taught()
         with State.open(device, MiniLMEncoder.open(), Offer(specs)) as state:
             state.learn(ours, must_pass=False)
-        other = Student(MiniLMEncoder.open(), specs, profile)
+        other = Ranker(MiniLMEncoder.open(), specs, profile)
         other.learn(theirs)
         _given(url, issue(storage, "other", None).text, encode(other.statistics(public_tools())))
         reader = issue(storage, "reader", None).text

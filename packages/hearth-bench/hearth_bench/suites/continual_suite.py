@@ -17,7 +17,7 @@ import numpy as np
 
 from hearth.cli.invocation import SILENT, Progress
 from hearth.planning.ranking.features import Reading
-from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker import Ranker
 from hearth.types import Demonstration
 from hearth_bench.data.datasets import PlanData, domain_rounds
 from hearth_bench.metrics.plan_metrics import (
@@ -98,7 +98,7 @@ class Readings:
 class StudentLearner:
     """Learner with tier one, neighbours or both; learning a round adds to what is known."""
 
-    def __init__(self, student: Student, readings: Readings) -> None:
+    def __init__(self, student: Ranker, readings: Readings) -> None:
         self.student = student
         self._taught = readings.taught
         self._readings = readings.asked
@@ -259,7 +259,7 @@ def joint_scores(stream: Stream, learner: Learner) -> dict[str, object]:
 def run_student(
     stream: Stream,
     method: Method,
-    blank: Student,
+    blank: Ranker,
     readings: Readings,
     progress: Progress = SILENT,
     *,

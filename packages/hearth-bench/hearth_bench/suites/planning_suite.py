@@ -19,7 +19,7 @@ import numpy as np
 from hearth.cli.invocation import SILENT, Progress
 from hearth.planning.plan_drafting import Drafter, Filling
 from hearth.planning.ranking.features import FloatRows, Reading
-from hearth.planning.ranking.ranker import Candidate, Ranking, Student, StudentOptions
+from hearth.planning.ranking.ranker import Candidate, Ranker, RankerOptions, Ranking
 from hearth.protocols import Encoder
 from hearth.types import Demonstration, Plan, Step
 from hearth_bench.data.datasets import PlanData, graph_of
@@ -52,7 +52,7 @@ class PlanningOptions:
     method: Method = "student"
     n_timed: int = 100
     """Number of requests planned one at a time to measure latency, encoding included; 0 measures none."""
-    student: StudentOptions = field(default_factory=StudentOptions)
+    student: RankerOptions = field(default_factory=RankerOptions)
     restrict_to_graph: bool = False
     """True: allow only links of the given graph."""
 
@@ -78,11 +78,11 @@ class Read(NamedTuple):
 
 
 def read_all(
-    data: PlanData, encoder: Encoder, options: StudentOptions | None = None, progress: Progress = SILENT
+    data: PlanData, encoder: Encoder, options: RankerOptions | None = None, progress: Progress = SILENT
 ) -> Read:
     """Encode every demonstration; this takes most of the time."""
     started = time.process_time()
-    student = Student(encoder, data.tools, options)
+    student = Ranker(encoder, data.tools, options)
     readings: list[Reading] = []
     vectors: list[FloatRows] = []
     with progress.stage(f"Reading {len(data.demonstrations):,} demonstrations", len(data.demonstrations)) as advance:
@@ -94,7 +94,7 @@ def read_all(
     return Read(data.demonstrations, tuple(readings), tuple(vectors), time.process_time() - started)
 
 
-def options_for(method: Method, options: StudentOptions) -> StudentOptions:
+def options_for(method: Method, options: RankerOptions) -> RankerOptions:
     """Return the student options for a method."""
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}; known are {', '.join(METHODS)}")
@@ -103,7 +103,7 @@ def options_for(method: Method, options: StudentOptions) -> StudentOptions:
     return replace(options, use_neighbours=False) if method == "heads" else options
 
 
-def teach(student: Student, read: Read) -> float:
+def teach(student: Ranker, read: Read) -> float:
     """Learn and fit, and return the CPU seconds it took, without encoding."""
     started = time.process_time()
     student.learn(read.demonstrations, read.readings, read.step_vectors)
@@ -249,7 +249,7 @@ def run_planning(
         Flat results: the keys of `judge`, `latency_p50_ms`, `latency_p99_ms`, `learn_cpu_s`, `encode_cpu_s`, `method`.
     """
     o = options or PlanningOptions()
-    student = Student(encoder, test.tools, options_for(o.method, o.student), graph if o.restrict_to_graph else None)
+    student = Ranker(encoder, test.tools, options_for(o.method, o.student), graph if o.restrict_to_graph else None)
     learn_cpu_s = teach(student, train)
     data = PlanData(train.demonstrations, test.tools, "")
     results = measure(student, Material(data, test, graph), n_timed=o.n_timed)
@@ -275,7 +275,7 @@ class Material:
 
 
 def measure(
-    student: Student,
+    student: Ranker,
     material: Material,
     *,
     filler: Filling | None = None,
@@ -329,7 +329,7 @@ _BOUNDED = ("node_f1", "link_f1", "accuracy", "exact")
 
 
 def _bounds(
-    rankings: Sequence[Ranking], read: Read | None, train: PlanData, test: PlanData, student: Student
+    rankings: Sequence[Ranking], read: Read | None, train: PlanData, test: PlanData, student: Ranker
 ) -> dict[str, list[PlanGraph]]:
     found = {"oracle_": oracle(rankings, [gold.graph for gold in test.gold()])}
     if read is not None:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.models.ridge import UNIT
-from hearth.planning.ranking.ranker import Student, StudentOptions
+from hearth.planning.ranking.ranker import Ranker, RankerOptions
 from hearth.planning.ranking.sufficient_statistics import Statistics, merged
 from hearth.protocols import Encoder
 from hearth.types import Demonstration, Plan, Step, ToolSpec
@@ -59,7 +59,7 @@ def measure_prior_privacy(
     encoder: Encoder,
     tools: Mapping[str, ToolSpec],
     demonstrations: Sequence[Demonstration],
-    options: StudentOptions,
+    options: RankerOptions,
     asked: Attacked,
 ) -> dict[str, object]:
     """Return the attacks' success by kind of prior.
@@ -104,7 +104,7 @@ class _World:
         encoder: Encoder,
         tools: Mapping[str, ToolSpec],
         demonstrations: Sequence[Demonstration],
-        options: StudentOptions,
+        options: RankerOptions,
         asked: Attacked,
     ) -> None:
         drawn = random.Random(asked.seed)  # noqa: S311 - draws the founders
@@ -122,16 +122,16 @@ class _World:
         self._nobodys = shown[n * 1 :][: 2 * n]
         self._nobodys = [one for one in self._nobodys if not any(one in mine for mine in self._given)][:n]
         self._canaries, self._decoys = canaries[: asked.n_canaries], canaries[asked.n_canaries :]
-        blank = Student(encoder, tools, options)
+        blank = Ranker(encoder, tools, options)
         self.reader = blank.reader
         public = frozenset(tools)
         self.parts: list[Statistics] = []
         for place, mine in enumerate(self._given):
-            student = Student(encoder, tools, options)
+            student = Ranker(encoder, tools, options)
             student.learn([*mine, *self._canaries[place :: asked.n_founders]])
             self.parts.append(student.statistics(public))
         self.before, self.after = merged(self.parts[:-1]), merged(self.parts)
-        others = Student(encoder, tools, options)
+        others = Ranker(encoder, tools, options)
         others.learn(self._nobodys)
         self.nobodys = others.statistics(public)
         self._rows: dict[tuple[str, ...], Floats] = {}

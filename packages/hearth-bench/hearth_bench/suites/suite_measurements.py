@@ -15,7 +15,7 @@ from hearth.formats.plans import read_graph
 from hearth.learning.finetune.lessons import Task
 from hearth.planning.plan_drafting import LISTED_SHARE, Filling, listed_share
 from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.ranker import Student, StudentOptions
+from hearth.planning.ranking.ranker import Ranker, RankerOptions
 from hearth.protocols import Encoder
 from hearth.types import ToolSpec
 from hearth_bench.data.datasets import PlanData, read_plans, read_tool_file
@@ -98,8 +98,8 @@ class Files:
         return cls(taught, asked.subset(with_plan), links, facts, asked.subset(unserved))
 
 
-def student_options(seed: int) -> StudentOptions:
-    return StudentOptions(reading=ReadingOptions(seed=seed))
+def student_options(seed: int) -> RankerOptions:
+    return RankerOptions(reading=ReadingOptions(seed=seed))
 
 
 # ── Planning ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -122,7 +122,7 @@ def measure_planning(
     watch = Stopwatch()
     o = student_options(seed)
     everything: dict[str, ToolSpec] = {**files.test.tools, **files.train.tools}
-    student = Student(encoder, everything, options_for(method, o), files.graph)
+    student = Ranker(encoder, everything, options_for(method, o), files.graph)
     read = read_all(files.train, encoder, o, progress)
     with progress.stage("Learning", 1):
         learn_cpu_s = teach(student, read)
@@ -162,7 +162,7 @@ class _Made(NamedTuple):
     cpu_s: float = 0.0
 
 
-def _tier_two(student: Student, files: Files, encoder: Encoder, folder: Path, seed: int, progress: Progress) -> _Made:
+def _tier_two(student: Ranker, files: Files, encoder: Encoder, folder: Path, seed: int, progress: Progress) -> _Made:
     """Train tier two and let the student use it."""
     train = files.train
     try:
@@ -236,7 +236,7 @@ def measure_continual(
         )
     stream = Stream.of(files.train, test, order, n_rounds, seed)
     read = read_all(files.train, encoder, o, progress)
-    asked = Student(encoder, files.train.tools, o).read([d.request for d in test.demonstrations])
+    asked = Ranker(encoder, files.train.tools, o).read([d.request for d in test.demonstrations])
     readings = Readings(read, asked)
     found: dict[str, dict[str, object]] = {}
     left_out: dict[str, str] = {}
@@ -251,7 +251,7 @@ def measure_continual(
             continue
         name: Method = "heads" if method == "heads" else "recall" if method == "recall" else "student"
         with_joint = method == "student" or not is_fast
-        blank = Student(encoder, files.train.tools, options_for(name, o))
+        blank = Ranker(encoder, files.train.tools, options_for(name, o))
         found[method], joint = run_student(stream, name, blank, readings, progress, with_joint=with_joint)
         if method == "student":
             found["joint"] = joint

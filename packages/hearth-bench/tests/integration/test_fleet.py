@@ -19,7 +19,7 @@ from hearth.agent import shipped_demonstrations
 from hearth.errors import MissingExtraError, RequestError
 from hearth.formats.plans import check_plan
 from hearth.models.sentence_encoder import TokenVectors
-from hearth.planning.ranking.ranker import PROFILES, Student
+from hearth.planning.ranking.ranker import PROFILES, Ranker
 from hearth.planning.ranking.sufficient_statistics import encode
 from hearth.types import Plan, Ref, Step, ToolSpec
 from hearth_bench.cli.fleet_commands import fleet as command
@@ -281,7 +281,7 @@ def test_what_a_founder_gives_holds_no_value_and_no_text_and_needs_many(personas
     shape = shape_of(plan)
     assert "Zebedee" not in shape
     assert [step.needs() for step in shaped("", shape).plan.steps] == [frozenset(), frozenset({0})]
-    student = Student(Letters(), personas["mara"].world.specs, PROFILES["small"])
+    student = Ranker(Letters(), personas["mara"].world.specs, PROFILES["small"])
     some = [("mail Zebedee", shape)] * (LEAST - 1)
     assert Founders({1: some}, {1: "mara"}).statistics(student) == {}
     enough = [*some, some[0]]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.ranker import StudentOptions
+from hearth.planning.ranking.ranker import RankerOptions
 from hearth.testing import HashEncoder
 from hearth_bench.suites.prior_privacy_suite import Attacked, measure_prior_privacy, privacy_lines
 from tests.merging_world import OPTIONS
@@ -27,7 +27,7 @@ def document() -> dict[str, Any]:
     # Numbers are stand-ins, so that words have to tell one sentence from another.
     shown = [replace(one, request=f"{one.request} {_word(drawn)} {_word(drawn)}") for one in lessons(400)]
     return measure_prior_privacy(
-        HashEncoder(48), TOOLS, shown, StudentOptions(reading=ReadingOptions(32, 512), n_fit=60), asked
+        HashEncoder(48), TOOLS, shown, RankerOptions(reading=ReadingOptions(32, 512), n_fit=60), asked
     )
 
 

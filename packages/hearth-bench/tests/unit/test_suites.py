@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.ranker import Candidate, Ranking, Student, StudentOptions
+from hearth.planning.ranking.ranker import Candidate, Ranker, RankerOptions, Ranking
 from hearth.testing import HashEncoder
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 from hearth_bench.data.datasets import PlanData, graph_of
@@ -23,7 +23,7 @@ from hearth_bench.suites.planning_suite import (
     tools_right_by_kind,
 )
 
-OPTIONS = StudentOptions(reading=ReadingOptions(n_cosines=64, n_words=64), n_fit=60)
+OPTIONS = RankerOptions(reading=ReadingOptions(n_cosines=64, n_words=64), n_fit=60)
 THINGS = ("train", "hotel", "pizza", "alarm")
 TOOLS = {
     f"{verb}_{thing}": ToolSpec(f"{verb}_{thing}", f"{verb} a {thing}.", domain=thing)
@@ -121,8 +121,8 @@ def test_an_unknown_method_is_named() -> None:
 def test_a_stream_ends_where_joint_training_does(method: Method) -> None:
     stream = Stream.of(TRAIN, TEST, "domain", 4, 0)
     taught = read_all(TRAIN, ENCODER, OPTIONS)
-    readings = Student(ENCODER, TOOLS, OPTIONS).read([d.request for d in TEST.demonstrations])
-    blank = Student(ENCODER, TRAIN.tools, options_for(method, OPTIONS))
+    readings = Ranker(ENCODER, TOOLS, OPTIONS).read([d.request for d in TEST.demonstrations])
+    blank = Ranker(ENCODER, TRAIN.tools, options_for(method, OPTIONS))
     results, joint = run_student(stream, method, blank, Readings(taught, readings))
     r = np.array(results["r_matrix"])
     assert r.shape == (4, 4)

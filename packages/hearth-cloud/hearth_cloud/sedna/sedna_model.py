@@ -32,7 +32,7 @@ from hearth.learning.versions.promotion_gate import Described, Frontier, Task, b
 from hearth.planning.plan_drafting import Drafter
 from hearth.planning.ranking.features import Reading
 from hearth.planning.ranking.ranker import FILE_NAME as STUDENT_FILE
-from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker import Ranker
 from hearth.protocols import Encoder
 from hearth.types import Demonstration, Plain, ToolSpec
 from hearth.version import __version__
@@ -95,7 +95,7 @@ class _Index(_Loose):
 class Model:
     """A student with the tasks it knows."""
 
-    student: Student
+    student: Ranker
     tools: Mapping[str, ToolSpec]
     tasks: tuple[Task, ...] = ()
     frontier: Frontier | None = None
@@ -106,7 +106,7 @@ class Model:
     @classmethod
     def of(
         cls,
-        student: Student,
+        student: Ranker,
         tools: Mapping[str, ToolSpec],
         made: Described,
         manner: Manner,
@@ -147,7 +147,7 @@ def allocated(nearest: Sequence[tuple[str, float]], owner: Mapping[str, str], fr
     return Allocation(task, best, frontier is not None and known[0][1] < frontier.threshold)
 
 
-def manner_of(taught: Sequence[Demonstration], before: Manner | None, student: Student) -> Manner:
+def manner_of(taught: Sequence[Demonstration], before: Manner | None, student: Ranker) -> Manner:
     """Return the style of these demonstrations; with fewer than 20, that of the ones before them."""
     if before is not None and len(taught) < 20:
         return before
@@ -240,7 +240,7 @@ def read_model(path: Path, encoder: Encoder) -> Model:
         (Path(folder) / STUDENT_FILE).write_bytes(members[STUDENT_FILE])
         try:
             tools = read_tools(Path(folder) / _TOOLS)
-            student = Student.load(Path(folder), encoder, tools)
+            student = Ranker.load(Path(folder), encoder, tools)
         except StoreVersionError:
             raise
         except HearthError as error:

@@ -20,7 +20,7 @@ from hearth.formats.edge_protocol import PlanAsked, PlanGiven
 from hearth.formats.plans import faults, plan_from_json, plan_to_json
 from hearth.language.reading import MAX_CHARACTERS
 from hearth.planning.plan_drafting import Drafter
-from hearth.planning.ranking.ranker import Ranking, Student
+from hearth.planning.ranking.ranker import Ranker, Ranking
 from hearth.protocols import Encoder
 from hearth.types import OWNER, Demonstration, Plain, Plan, Refusal, ToolSpec
 from hearth_cloud.sedna.sedna_dataset import read_requests
@@ -62,13 +62,13 @@ class Planning:
         draft = self._drafter.draft(ranking, one.request, one.now, tools)
         if not draft.plan.steps:
             refusal = {"kind": "out_of_scope", "reason": "no tool on offer serves this"}
-            return PlanGiven.model_validate({"id": one.id, "refusal": refusal, "teacher": Student.name})
+            return PlanGiven.model_validate({"id": one.id, "refusal": refusal, "teacher": Ranker.name})
         return PlanGiven(
             id=one.id,
             plan={"user_request": one.request, **plan_to_json(draft.plan)},
             missing=draft.missing[:_MAX_MISSING],
             confidence=_share(ranking.confidence),
-            teacher=Student.name,
+            teacher=Ranker.name,
         )
 
     def unseen(self, asked: Sequence[PlanAsked]) -> list[bool]:

@@ -20,7 +20,7 @@ from hearth.learning.demonstration_store import Entry, why_not, why_touched
 from hearth.learning.versions import promotion_gate
 from hearth.learning.versions.drafting import Drafts
 from hearth.learning.versions.promotion_gate import Progress, Verdict, describe, grouped, node_f1, scored, tasks_of
-from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker import Ranker
 from hearth.protocols import Encoder
 from hearth.types import Demonstration, ToolSpec
 from hearth_cloud.sedna.sedna_dataset import Samples, read_samples
@@ -64,7 +64,7 @@ def train(env: Environment, encoder: Encoder, tools: Mapping[str, ToolSpec], pro
     notes = list(samples.faults)
     last, where = _last_model(env, output, encoder, notes)
     known = {**(last.tools if last else {}), **tools}
-    student = last.student if last else Student(encoder, known)
+    student = last.student if last else Ranker(encoder, known)
     student.set_tools(known)
     entries = _learnable(samples, known, notes)
     if not entries:
@@ -132,7 +132,7 @@ def _learnable(samples: Samples, tools: Mapping[str, ToolSpec], notes: list[str]
     return kept
 
 
-def _before(student: Student, last: Model | None, fresh: Mapping[str, Demonstration]) -> dict[str, float]:
+def _before(student: Ranker, last: Model | None, fresh: Mapping[str, Demonstration]) -> dict[str, float]:
     """Score how well the last model plans its own samples, each left out, and the new ones."""
     if last is None:
         return {}
@@ -215,7 +215,7 @@ def _fault_of(entry: Entry, tools: Mapping[str, ToolSpec], notes: list[str]) -> 
     return fault
 
 
-def measure(student: Student, gold: Mapping[str, Demonstration]) -> dict[str, float]:
+def measure(student: Ranker, gold: Mapping[str, Demonstration]) -> dict[str, float]:
     """Measure how well tools are planned: F1 of their sets, shares with the right set and the right order,
     confidence."""
     ids = list(gold)

@@ -35,7 +35,7 @@ from hearth.learning.corrections import RecordedTeacher
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.llm import LanguagePlanner
 from hearth.planning.ranking.features import FloatRows
-from hearth.planning.ranking.ranker import PROFILES, ProfileName, Ranking, Student
+from hearth.planning.ranking.ranker import PROFILES, ProfileName, Ranker, Ranking
 from hearth.planning.ranking.sufficient_statistics import decode
 from hearth.protocols import Encoder, LanguageModel
 from hearth.types import Context, Plan, Refusal, Request, Step, ToolSpec
@@ -124,7 +124,7 @@ class StudentTeacher:
     n_threads = 2
     gains_by_batches = True
 
-    def __init__(self, student: Student, filler: Filler | None, name: str = Student.name) -> None:
+    def __init__(self, student: Ranker, filler: Filler | None, name: str = Ranker.name) -> None:
         """Plan with `student` as it is now; it must not be taught any more.
 
         Args:
@@ -135,13 +135,13 @@ class StudentTeacher:
         self._filler = filler
         self._ranking = threading.Lock()
         """Lock around ranking, since students are not thread-safe; reading needs none."""
-        self._offerings: OrderedDict[str, Student] = OrderedDict()
+        self._offerings: OrderedDict[str, Ranker] = OrderedDict()
         self._vectors: OrderedDict[str, FloatRows] = OrderedDict()
 
     @classmethod
     def open(cls, folder: Path, encoder: Encoder, arguments: str, cache: Path | None = None) -> StudentTeacher:
         """Load the student saved in `folder`. Raises: StoreError and its kinds."""
-        student = Student.load(folder, encoder, {})
+        student = Ranker.load(folder, encoder, {})
         return cls(student, filler_of(arguments, cache))
 
     def plans(self, asked: Sequence[Asked]) -> list[PlanGiven]:
@@ -164,7 +164,7 @@ class StudentTeacher:
                 found[row] = self._given(asked[row], ranking)
         return [found[row] for row in range(len(asked))]
 
-    def _offering(self, offered: Toolset) -> Student:
+    def _offering(self, offered: Toolset) -> Ranker:
         student = self._offerings.get(offered.sha256)
         if student is None:
             student = self._student.offering(offered.tools, self._vectors)
@@ -273,7 +273,7 @@ class MergedTeacher:
         if manifest is None or manifest.sha256 == self._digest:
             return None
         prior = decode(self._storage.read_blob(manifest.sha256))
-        student = Student.of_prior(self._encoder, PROFILES[self._profile], prior)
+        student = Ranker.of_prior(self._encoder, PROFILES[self._profile], prior)
         del prior  # the sums are large
         student.rank("ready")  # computes now what the first plan would need
         self._digest = manifest.sha256

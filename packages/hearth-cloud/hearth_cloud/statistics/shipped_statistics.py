@@ -16,7 +16,7 @@ from hearth.agent import shipped_demonstrations
 from hearth.learning.versions.drafting import begun
 from hearth.models.ridge import UNIT
 from hearth.planning.ranking.features import Reader
-from hearth.planning.ranking.ranker import PROFILES, Student, StudentOptions
+from hearth.planning.ranking.ranker import PROFILES, Ranker, RankerOptions
 from hearth.planning.ranking.sufficient_statistics import Statistics, public_tools
 from hearth.protocols import Encoder
 from hearth.registry import load_tools
@@ -42,8 +42,8 @@ class Public:
 
     given: Statistics
     """Statistics in the features of the largest profile."""
-    shown: Student
-    """Student taught in the features of the smallest profile."""
+    shown: Ranker
+    """Ranker taught in the features of the smallest profile."""
     tools: frozenset[str]
     acts: Acts
     """Their requests with the effect of each, in the judges' features."""
@@ -62,10 +62,10 @@ class Public:
         tools: Mapping[str, ToolSpec],
         demonstrations: list[Demonstration],
         public: frozenset[str],
-        sizes: tuple[StudentOptions, StudentOptions],
+        sizes: tuple[RankerOptions, RankerOptions],
     ) -> Public:
         """Build from any demonstrations whose tools are public; `sizes`: the largest profile and the smallest."""
-        large, small = (Student(encoder, tools, options) for options in sizes)
+        large, small = (Ranker(encoder, tools, options) for options in sizes)
         large.learn(demonstrations)
         small.learn(demonstrations)
         given = large.statistics(public)

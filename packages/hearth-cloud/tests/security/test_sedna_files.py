@@ -19,7 +19,7 @@ import pytest
 from hearth.errors import HearthError, RequestError, StoreCorruptError, StoreError, StoreVersionError
 from hearth.learning.versions.drafting import Drafts
 from hearth.learning.versions.promotion_gate import describe, silent, tasks_of
-from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker import Ranker
 from hearth_cloud.sedna.sedna_dataset import read_samples
 from hearth_cloud.sedna.sedna_model import Manner, Model, read_model, write_model
 from tests.small_world import ENCODER, OPTIONS, TOOLS, lessons
@@ -27,7 +27,7 @@ from tests.small_world import ENCODER, OPTIONS, TOOLS, lessons
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    student = Student(ENCODER, TOOLS, OPTIONS)
+    student = Ranker(ENCODER, TOOLS, OPTIONS)
     student.learn(lessons(8))
     student.renew()
     path = tmp_path_factory.mktemp("model") / "model.hearth"

@@ -21,13 +21,13 @@ from hearth_cloud.statistics.robust_merge import Merged, Seen, Terms
 from hearth_cloud.statistics.workers import InTurn, Processes, R, RayWorkers, T, Work
 from hearth_cloud.storage.cloud_storage import NewPart, Storage
 from hearth_cloud.storage.storage_place import StoragePlace
-from tests.merging_world import PUBLIC, edges, poisoned, student
+from tests.merging_world import PUBLIC, edges, poisoned, ranker
 from tests.small_world import lessons
 
 MEDIUM = ReadingOptions(n_cosines=128, n_words=128)
 SMALL = ReadingOptions(n_cosines=32, n_words=64)
 GIVEN = [one.seen_by(MEDIUM) for one in edges(3).values()]
-ANCHOR = Seen.of(student(lessons(200, 80_000)).statistics(PUBLIC).seen_by(SMALL))
+ANCHOR = Seen.of(ranker(lessons(200, 80_000)).statistics(PUBLIC).seen_by(SMALL))
 RULES = Rules(Terms(most=60, least=10), ANCHOR, {"small": SMALL, "medium": MEDIUM})
 NAMES = [f"house-{k}" for k in range(18)]
 

@@ -31,7 +31,7 @@ from hearth.learning.versions.drafting import begun, solved, take_prior
 from hearth.learning.versions.learned_state import Offer, State
 from hearth.learning.versions.promotion_gate import TaskChange, Verdict
 from hearth.planning.ranking import sufficient_statistics
-from hearth.planning.ranking.ranker import PROFILES, Student
+from hearth.planning.ranking.ranker import PROFILES, Ranker
 from hearth.planning.ranking.sufficient_statistics import Statistics, decode, encode, merged
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
@@ -39,7 +39,7 @@ from hearth.types import Demonstration, Label, Plan, Step
 from hearth_cloud.cloud_settings import StatisticsSettings
 from hearth_cloud.statistics.statistics_desk import Desk, Features
 from hearth_cloud.storage.cloud_storage import Storage
-from tests.merging_world import ENCODER, OPTIONS, PUBLIC, READING, edge, edges, student
+from tests.merging_world import ENCODER, OPTIONS, PUBLIC, READING, edge, edges, ranker
 from tests.small_world import PLANS, TOOLS, lessons
 from tests.small_world import few_features as few_features
 
@@ -120,7 +120,7 @@ def test_what_is_shipped_and_taught_here_counts_once(tmp_path: Path, monkeypatch
         for k, one in enumerate(lessons(30, 70_000))
     ]
     own = lessons(12, 5_000)
-    whole = PRIOR.plus(student(shipped).statistics(PUBLIC))  # as a service publishes it
+    whole = PRIOR.plus(ranker(shipped).statistics(PUBLIC))  # as a service publishes it
     with opened(tmp_path / "a") as state:
         state.learn([*shipped, *own])
         take_prior(state, whole, must_pass=False)
@@ -216,13 +216,13 @@ def test_a_prior_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 def test_weights_fitted_on_public_demonstrations_come_with_the_prior() -> None:
     shown = [replace(d, plan=Plan((Step("order_pizza"),))) if k % 7 == 0 else d for k, d in enumerate(lessons(420))]
-    public = student(shown)
+    public = ranker(shown)
     given = begun(PRIOR.plus(public.statistics(PUBLIC)), public, PUBLIC, is_in_prior=True)
     assert [len(part) for part in given.joining] == [3, 3]
     assert decode(encode(given)).joining == given.joining
     assert given.seen_by(READING).joining == given.joining
     assert given.plus(PRIOR).joining == ()
-    new = student()
+    new = ranker()
     new.take_prior(given)
     assert new.rank(ALARM).candidates[0].tools == ("check_weather", "set_alarm")
     assert new.rank(ALARM).confidence > 0.5
@@ -231,20 +231,20 @@ def test_weights_fitted_on_public_demonstrations_come_with_the_prior() -> None:
 
 
 def test_too_few_public_demonstrations_fit_nothing() -> None:
-    public = student(lessons(10, 70_000))
+    public = ranker(lessons(10, 70_000))
     assert begun(PRIOR, public, PUBLIC, is_in_prior=False).joining == ()
 
 
 def test_profiles_see_the_same_requests_alike() -> None:
     small, medium, large = (PROFILES[name].reading for name in ("small", "medium", "large"))
     assert (small.n_words, medium.n_words, large.n_words) == (256, 1024, 2048)
-    one = Student(ENCODER, TOOLS, PROFILES["medium"])
+    one = Ranker(ENCODER, TOOLS, PROFILES["medium"])
     one.learn(lessons(8))
-    other = Student(ENCODER, TOOLS, PROFILES["small"])
+    other = Ranker(ENCODER, TOOLS, PROFILES["small"])
     other.learn(lessons(8))
     seen = one.statistics(PUBLIC).seen_by(small)
     assert np.array_equal(seen.sums.gram, other.statistics(PUBLIC).sums.gram)
-    assert other.heads.n_bits < one.heads.n_bits < Student(ENCODER, TOOLS).heads.n_bits
+    assert other.heads.n_bits < one.heads.n_bits < Ranker(ENCODER, TOOLS).heads.n_bits
 
 
 # ── Giving ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -318,7 +318,7 @@ def home(folder: Path, demonstrations: Sequence[Demonstration]) -> Store:
 
 def given_by(store: Store, link: DeskLink, wait: Callable[[float], None] = lambda _: None) -> federation.Given:
     sharer = Sharer(store, "cloud.example", MaskingDoor(Masker()), TOOLS)
-    blank = Student(ENCODER, TOOLS, OPTIONS)
+    blank = Ranker(ENCODER, TOOLS, OPTIONS)
     clock: Callable[[], dt.datetime] = lambda: FIXED_NOW  # noqa: E731
     return federation.give(cast(Link, link), store, blank, sharer, "small", federation.Pace(clock, wait))
 
@@ -366,7 +366,7 @@ def test_requests_are_masked_before_they_are_summed(tmp_path: Path, make_desk: A
 
 def test_values_said_are_stand_ins_before_they_are_summed() -> None:
     def summed_with(said: str) -> Statistics:
-        return student([replace(d, request=f"{d.request} {said}") for d in own(30)]).statistics(PUBLIC)
+        return ranker([replace(d, request=f"{d.request} {said}") for d in own(30)]).statistics(PUBLIC)
 
     one, other = summed_with("and write to anna@a.example"), summed_with("and write to bert@b.org")
     assert np.array_equal(one.sums.gram, other.sums.gram)

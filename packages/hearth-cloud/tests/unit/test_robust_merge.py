@@ -20,7 +20,7 @@ from hearth_cloud.statistics.robust_merge import (
     robust,
     sensitivities,
 )
-from tests.merging_world import PUBLIC, edge, edges, poisoned, student
+from tests.merging_world import PUBLIC, edge, edges, poisoned, ranker
 from tests.small_world import lessons
 
 TERMS = Terms(most=60, least=10)
@@ -28,7 +28,7 @@ TERMS = Terms(most=60, least=10)
 
 def right_share(prior: Statistics) -> float:
     """Of held-out requests, planned by a new edge from the prior alone."""
-    new = student()
+    new = ranker()
     new.take_prior(prior)
     shown = lessons(40, 90_000)
     rankings = new.rank_readings(new.read([d.request for d in shown]))
@@ -167,7 +167,7 @@ def test_epsilon_is_that_of_a_maintained_accountant(rho: float, epsilon: float) 
 
 def test_sensitivities_hold_for_the_longest_demonstration() -> None:
     most = sensitivities(1)
-    one = student([lessons(1)[0]]).statistics(PUBLIC)
+    one = ranker([lessons(1)[0]]).statistics(PUBLIC)
     assert np.linalg.norm(one.sums.gram.astype(float)) <= most["gram"]
     assert np.linalg.norm(one.sums.moments.astype(float)) <= most["moments"]
     assert sensitivities(7)["counts"] == pytest.approx(7 * most["counts"])

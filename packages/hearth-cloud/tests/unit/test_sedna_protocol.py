@@ -22,7 +22,7 @@ from hearth.guard.deidentify.masker import Masker
 from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.learning.demonstration_store import Entry
 from hearth.learning.versions.promotion_gate import Frontier, silent
-from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker import Ranker
 from hearth.types import Demonstration
 from hearth_cloud.sedna.big_model import answers, app_of
 from hearth_cloud.sedna.sedna_dataset import SEDNA_LINE_BYTES, export, read_requests, read_samples
@@ -49,7 +49,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """The small student of the tests, which learns in a moment."""
     import hearth_cloud.sedna.sedna_training as training
 
-    monkeypatch.setattr(training, "Student", lambda encoder, tools: Student(encoder, tools, OPTIONS))
+    monkeypatch.setattr(training, "Ranker", lambda encoder, tools: Ranker(encoder, tools, OPTIONS))
 
 
 def line_of(one: Demonstration) -> dict[str, Any]:

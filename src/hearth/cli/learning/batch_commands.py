@@ -29,7 +29,7 @@ from hearth.language.reading import MAX_CHARACTERS
 from hearth.learning.versions.drafting import solved
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.plan_drafting import Drafter
-from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker import Ranker
 from hearth.types import Demonstration, Plain, Refusal, ToolSpec
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _planned(part: Sequence[Asked], drafter: Drafter, tools: Mapping[str, ToolSp
         row: dict[str, Plain] = {"id": request.id, "user_request": request.request}
         reason = _why_not(request.request)
         if reason:
-            refusal = Refusal("unreadable", reason, planner=Student.name)
+            refusal = Refusal("unreadable", reason, planner=Ranker.name)
             shown = request.request[:_SHOWN_CHARACTERS]
             yield {**row, "user_request": shown, "task_nodes": [], "refusal": refusal_to_json(refusal)}
             continue

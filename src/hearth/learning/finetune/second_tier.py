@@ -103,12 +103,12 @@ def _judged(state: State, name: str, made: Trained, progress: Progress, started_
     """Compare drafts for the held-back demonstrations, with the model and without."""
     current = state.lineage.current()
     assert current is not None
-    student = solved(state)
-    ids = sorted(made.held.keys() & set(student.ids))
-    before = scored(Drafts(student), ids)
-    adopt(state, student, name)
-    student.renew()
-    verdict = compared(state, before, scored(Drafts(student), ids))
+    ranker = solved(state)
+    ids = sorted(made.held.keys() & set(ranker.ids))
+    before = scored(Drafts(ranker), ids)
+    adopt(state, ranker, name)
+    ranker.renew()
+    verdict = compared(state, before, scored(Drafts(ranker), ids))
     if not verdict.is_promoted:
         state.sweep()
         return None, verdict

@@ -15,7 +15,7 @@ from hearth.learning.versions import learned_state, promotion_gate
 from hearth.learning.versions.learned_state import Promotion, Report, State
 from hearth.learning.versions.promotion_gate import Progress, Rehearsal, Verdict, grouped, scored, silent
 from hearth.planning.ranking import sufficient_statistics
-from hearth.planning.ranking.ranker import PROFILES, Student, StudentOptions
+from hearth.planning.ranking.ranker import PROFILES, Ranker, RankerOptions
 from hearth.planning.ranking.sufficient_statistics import Statistics, faults_of, public_tools
 from hearth.planning.ranking.weight_fitting import Joining, Outcome, digest, fit_outcomes
 from hearth.planning.retrieval.episodic_index import Remembered
@@ -23,11 +23,11 @@ from hearth.planning.retrieval.taught_sequences import taught_in
 from hearth.planning.tool_heads import shipped_prior
 
 # ── Warm start ────────────────────────────────────────────────────────────────────────────────────────────
-# Fits how a student with a prior and few demonstrations of its own weighs evidence.
+# Fits how a ranker with a prior and few demonstrations of its own weighs evidence.
 #
-# A student with few demonstrations cannot fit that well, and what others fitted for themselves does not carry over
+# A ranker with few demonstrations cannot fit that well, and what others fitted for themselves does not carry over
 # (they had many of their own). So it is fitted where the prior is made, on public demonstrations: several times some
-# of them are hidden from the prior, a few of the hidden are taught to a new student as its own, and the weights are
+# of them are hidden from the prior, a few of the hidden are taught to a new ranker as its own, and the weights are
 # those under which the other hidden ones are planned correctly.
 
 _N_PARTS = 5
@@ -38,11 +38,11 @@ _N_CASES = 100
 Numbers = tuple[tuple[tuple[float, ...], ...], ...]
 
 
-def begun(prior: Statistics, shown: Student, public: Collection[str], *, is_in_prior: bool) -> Statistics:
+def begun(prior: Statistics, shown: Ranker, public: Collection[str], *, is_in_prior: bool) -> Statistics:
     """Return the prior with weights fitted for beginners; takes a minute for a large one.
 
     Args:
-        shown: A student that was taught the public demonstrations, without a prior.
+        shown: A ranker that was taught the public demonstrations, without a prior.
         public: Names of public tools; demonstrations with others are ignored.
         is_in_prior: Whether the prior holds the statistics of `shown`: then each part is taken out while it is hidden.
     """
@@ -53,18 +53,18 @@ def begun(prior: Statistics, shown: Student, public: Collection[str], *, is_in_p
         hidden = ids[part::_N_PARTS]
         rest = prior.minus(shown.statistics(public, ids=hidden)) if is_in_prior else prior
         own, cases = hidden[: _N_OWN[-1]], [shown.taught(id) for id in hidden[_N_OWN[-1] :][:_N_CASES]]
-        student = shown.blank()
-        student.take_prior(replace(rest, joining=()))
+        ranker = shown.blank()
+        ranker.take_prior(replace(rest, joining=()))
         done = 0
         for n_own in _N_OWN:
-            student.know(shown.taught_in(own[done:n_own]))
+            ranker.know(shown.taught_in(own[done:n_own]))
             done = n_own
-            outcomes += student.outcomes(cases)
+            outcomes += ranker.outcomes(cases)
     return replace(prior, joining=_numbers(fit_outcomes(outcomes)))
 
 
 def beside(prior: Statistics, known: Statistics) -> Statistics:
-    """Return the prior for a student that was taught `known` itself: exactly without `known`, if the prior holds it.
+    """Return the prior for a ranker that was taught `known` itself: exactly without `known`, if the prior holds it.
 
     The same demonstrations counted twice outweigh what others learned (log: "What devices learn from each other").
 
@@ -90,7 +90,7 @@ def _numbers(joining: Joining) -> Numbers:
 
 
 # ── Drafting ──────────────────────────────────────────────────────────────────────────────────────────────
-# The student: drafts plans for files of requests (`hearth plan --batch`), solved then and there from what is held.
+# The ranker: drafts plans for files of requests (`hearth plan --batch`), solved then and there from what is held.
 #
 # Nothing that a home is asked is planned by it (`planning.retrieval` does that). Nothing of it is kept on disk but
 # what cannot be solved again: a prior of others' sums, which the home's planner begins with, too, and a trained tier
@@ -101,45 +101,45 @@ _N_JUDGED = 150
 
 
 class Drafts:
-    """A student, judged by its own demonstrations; satisfies `promotion_gate.Learner`."""
+    """A ranker, judged by its own demonstrations; satisfies `promotion_gate.Learner`."""
 
-    def __init__(self, student: Student) -> None:
-        self._student = student
+    def __init__(self, ranker: Ranker) -> None:
+        self._ranker = ranker
 
     def left_out(self, ids: Sequence[str]) -> list[tuple[str, ...]]:
-        rankings = self._student.rank_left_out(ids)
+        rankings = self._ranker.rank_left_out(ids)
         return [found.candidates[0].tools if found.candidates else () for found in rankings]
 
     def tools_of(self, id: str) -> tuple[str, ...]:
-        return self._student.taught(id).sequence
+        return self._ranker.taught(id).sequence
 
     def vector(self, id: str) -> NDArray[np.float64]:
-        return self._student.taught(id).reading.whole.astype(np.float64)
+        return self._ranker.taught(id).reading.whole.astype(np.float64)
 
     def nearest(self, ids: Sequence[str], n: int) -> list[list[tuple[str, float]]]:
-        return [self._student.nearest(self._student.taught(id).reading, n, id) for id in ids]
+        return [self._ranker.nearest(self._ranker.taught(id).reading, n, id) for id in ids]
 
 
-def solved(state: State) -> Student:
-    """Solve a student of the home's profile from what is remembered of the demonstrations that count, which is not
+def solved(state: State) -> Ranker:
+    """Solve a ranker of the home's profile from what is remembered of the demonstrations that count, which is not
     read again; with the prior and the tier two of the current version."""
-    student = Student(state.encoder, state.tools, options_of(state), state.graph)
-    student.take_prior(prior_of(state, student.options))
+    ranker = Ranker(state.encoder, state.tools, options_of(state), state.graph)
+    ranker.take_prior(prior_of(state, ranker.options))
     remembered = Remembered(state.encoder, state.store)
-    student.know(taught_in(remembered, student.reader, remembered.ids()))
+    ranker.know(taught_in(remembered, ranker.reader, remembered.ids()))
     current = state.lineage.current()
-    adopt(state, student, current.adapter if current is not None else "")
-    student.renew()
-    return student
+    adopt(state, ranker, current.adapter if current is not None else "")
+    ranker.renew()
+    return ranker
 
 
-def options_of(state: State) -> StudentOptions:
-    """Return the size of student that a home's profile says; the largest for a folder that is no home."""
+def options_of(state: State) -> RankerOptions:
+    """Return the size of ranker that a home's profile says; the largest for a folder that is no home."""
     path = state.folder / "hearth.toml"
     return PROFILES[read_settings(path).learning.profile if path.exists() else "large"]
 
 
-def prior_of(state: State, options: StudentOptions) -> Statistics | None:
+def prior_of(state: State, options: RankerOptions) -> Statistics | None:
     """Return the prior of the current version; None where it has none, or its file is gone, damaged or of other
     features."""
     version = state.lineage.current()
@@ -150,11 +150,11 @@ def prior_of(state: State, options: StudentOptions) -> Statistics | None:
         return None
 
 
-def adopt(state: State, student: Student, adapter: str) -> None:
-    """Give a student the proposals of the trained tier two of that name; none where its files are gone or damaged."""
+def adopt(state: State, ranker: Ranker, adapter: str) -> None:
+    """Give a ranker the proposals of the trained tier two of that name; none where its files are gone or damaged."""
     files = state.path(adapter)
     proposer = learned_state.opened_tier(files, state.tools, state.graph) if adapter and files.exists() else None
-    student.adopt(proposer, learned_state.tier_proposals(files) if proposer is not None else {})
+    ranker.adopt(proposer, learned_state.tier_proposals(files) if proposer is not None else {})
 
 
 def compared(state: State, before: Mapping[str, float], after: Mapping[str, float]) -> Verdict:
@@ -178,11 +178,11 @@ def take_prior(
         StatisticsError: It is over other features; nothing was changed. StoreError: Nothing was changed.
     """
     started_s = time.process_time()
-    student = Student(state.encoder, state.tools, options_of(state), state.graph)
+    ranker = Ranker(state.encoder, state.tools, options_of(state), state.graph)
     if prior is not None:
-        student.check_prior(prior)
-        prior = beside(prior, _shipped(state, student))
-    known = prior_of(state, student.options)
+        ranker.check_prior(prior)
+        prior = beside(prior, _shipped(state, ranker))
+    known = prior_of(state, ranker.options)
     if (known.digest if known else "") == (prior.digest if prior else ""):
         return Report(None, 0, notes=("it is the prior that is used already",) if prior else ("there is none",))
     version = state.lineage.current()
@@ -206,10 +206,10 @@ def take_prior(
     return Report(number, 0, verdict=verdict, cpu_s=cpu_s)
 
 
-def _shipped(state: State, student: Student) -> Statistics:
+def _shipped(state: State, ranker: Ranker) -> Statistics:
     """Return the sums over the shipped demonstrations that the home has."""
     ids = [row["id"] for row in state.store.query("SELECT id FROM demonstration WHERE source = 'shipped'")]
-    shown = student.blank()
+    shown = ranker.blank()
     shown.learn([entry.demonstration for entry in state.buffer.of(ids).values() if entry.demonstration.plan.steps])
     return shown.statistics(public_tools())
 

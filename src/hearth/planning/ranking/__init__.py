@@ -1,4 +1,4 @@
-"""Ranking: the student, solved rather than trained, that ranks tool sequences for a request.
+"""Ranking: the ranker, solved rather than trained, that ranks tool sequences for a request.
 
 In: demonstrations, then a request. Out: candidates with probabilities, and how sure they are.
 Here: `ranker` (learn, forget, rank; on disk), `features` (with what it was taught, its neighbours, candidates and their

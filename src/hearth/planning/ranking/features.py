@@ -1,4 +1,4 @@
-"""What the student sees of a request: features, taught examples and their neighbours, candidates with evidence."""
+"""What the ranker sees of a request: features, taught examples and their neighbours, candidates with evidence."""
 
 from __future__ import annotations
 
@@ -467,7 +467,7 @@ def _ordered(grounds: Grounds, sets: NDArray[np.int64]) -> list[list[Sequence_]]
 
 
 # ── Examples ──────────────────────────────────────────────────────────────────────────────────────────────
-# Keeps what a student was taught: each demonstration's plan, its reading, and the tools each act asked for.
+# Keeps what a ranker was taught: each demonstration's plan, its reading, and the tools each act asked for.
 #
 # Nothing here depends on the order of teaching.
 
@@ -747,7 +747,7 @@ SEEN_FEATURES = frozenset(
 )
 """Features that say whether something similar was taught before.
 
-A trained model tells by itself; beside it they only keep the student from new combinations.
+A trained model tells by itself; beside it they only keep the ranker from new combinations.
 """
 _N_TRAINED = 8
 """Number of last features that come from the trained model; they are 0 without one."""

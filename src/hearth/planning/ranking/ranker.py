@@ -1,4 +1,4 @@
-"""The student, solved rather than trained, that ranks tool sequences for a request; its options and its file."""
+"""The ranker, solved rather than trained, that ranks tool sequences for a request; its options and its file."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ from hearth.types import Demonstration, ToolSpec
 
 
 @dataclass(frozen=True, slots=True)
-class StudentOptions:
+class RankerOptions:
     reading: ReadingOptions = field(default_factory=ReadingOptions)
     ridge: float = 0.1
     n_free: int = 15
@@ -92,28 +92,29 @@ class StudentOptions:
     hides_tools: bool = True
     """True to fit on tools hidden for the purpose, too: better with new tools, and takes several times as long."""
     weight_bits: int = 7
-    """Significant bits of the heads' weights; fewer make the student's file smaller."""
+    """Significant bits of the heads' weights; fewer make the ranker's file smaller."""
 
 
 ProfileName = Literal["small", "medium", "large"]
 
-PROFILES: Mapping[ProfileName, StudentOptions] = MappingProxyType(
+PROFILES: Mapping[ProfileName, RankerOptions] = MappingProxyType(
     {
-        "small": StudentOptions(reading=ReadingOptions(128, 256), n_fit=200, hides_tools=False, weight_bits=5),
-        "medium": StudentOptions(reading=ReadingOptions(256, 1024), n_fit=400, hides_tools=False, weight_bits=6),
-        "large": StudentOptions(),
+        "small": RankerOptions(reading=ReadingOptions(128, 256), n_fit=200, hides_tools=False, weight_bits=5),
+        "medium": RankerOptions(reading=ReadingOptions(256, 1024), n_fit=400, hides_tools=False, weight_bits=6),
+        "large": RankerOptions(),
     }
 )
 """`small`: 5 MB of sums while learning, for a board with 512 MB; `medium`: 22 MB; `large`: 70 MB."""
 
 
 # ── Ranker file ───────────────────────────────────────────────────────────────────────────────────────────
-# Stores a student as one file: all it was taught and the weights solved from it, written at once or not at all.
+# Stores a ranker as one file: all it was taught and the weights solved from it, written at once or not at all.
 #
 # Statistics are left out: they are sums over the readings kept, and are restored from them to the last bit. Requests
 # are left out too; what is kept of them are rounded vectors and hashed words.
 
 FILE_NAME = "student.npz"
+"""As the first version of this file was called, so that homes and models of then are still read."""
 FORMAT_VERSION = 4
 _NOTHING = np.zeros((0, 0), dtype=np.int16)
 Solved = tuple[Sequence[str], FloatRows]
@@ -122,9 +123,9 @@ Solved = tuple[Sequence[str], FloatRows]
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """All parts of a student, except the encoder and the tools on offer."""
+    """All parts of a ranker, except the encoder and the tools on offer."""
 
-    options: StudentOptions
+    options: RankerOptions
     fingerprint: str
     """Fingerprint of the reader."""
     taught: Mapping[str, Taught]
@@ -135,19 +136,19 @@ class Kept:
     n_since_fit: int
 
 
-def write_student(folder: Path, kept: Kept) -> None:
-    """Write a student to `folder`. Raises: StoreFullError, StoreError: The folder is as before."""
+def write_ranker(folder: Path, kept: Kept) -> None:
+    """Write a ranker to `folder`. Raises: StoreFullError, StoreError: The folder is as before."""
     parts, header = _parts(kept)
     parts["header"] = np.frombuffer(json.dumps(header).encode("utf-8", "surrogatepass"), dtype=np.uint8)
     path = folder / FILE_NAME
     packed = io.BytesIO()
     np.savez(packed, allow_pickle=False, **parts)
-    with replacing(path, "save the student to") as file:
+    with replacing(path, "save the ranker to") as file:
         file.write(sealed_bytes(path, packed.getvalue()))
 
 
-def read_student(folder: Path) -> Kept:
-    """Read a student. Raises: StoreError, StoreCorruptError, StoreVersionError."""
+def read_ranker(folder: Path) -> Kept:
+    """Read a ranker. Raises: StoreError, StoreCorruptError, StoreVersionError."""
     path = folder / FILE_NAME
     try:
         raw = opened_bytes(path)
@@ -160,7 +161,7 @@ def read_student(folder: Path) -> Kept:
                 )
             return _kept(header, {name: _loosened(file[name], header["shapes"][name]) for name in _PARTS})
     except OSError as error:
-        raise StoreError(f"cannot read a student from {str(path)!r}: {error.strerror or error}") from None
+        raise StoreError(f"cannot read a ranker from {str(path)!r}: {error.strerror or error}") from None
     except (ToolError, ValueError, KeyError, TypeError, IndexError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise StoreCorruptError(
             f"{str(path)!r} is damaged ({error}); remove it and learn again from the demonstrations"
@@ -225,7 +226,7 @@ def _lessons(taught: Mapping[str, Taught]) -> dict[str, object]:
 
 
 def _kept(header: Mapping[str, Any], parts: Mapping[str, NDArray[np.int16]]) -> Kept:
-    options = StudentOptions(**{**header["options"], "reading": ReadingOptions(**header["options"]["reading"])})
+    options = RankerOptions(**{**header["options"], "reading": ReadingOptions(**header["options"]["reading"])})
     return Kept(
         options,
         header["fingerprint"],
@@ -293,13 +294,13 @@ def _loosened(part: NDArray[np.uint8], shape: Sequence[int]) -> NDArray[np.int16
 #
 # Learning is order-free and reversible: the heads are solved from sums of whole numbers (`models.ridge`), the
 # neighbours are the demonstrations themselves, and the few weights that combine the two are fitted from what is
-# remembered now. So a student taught in any order, or having forgotten something, plans as one taught the same things
+# remembered now. So a ranker taught in any order, or having forgotten something, plans as one taught the same things
 # at once. A trained model (`protocols.Proposer`) may be adopted: its proposals are weighed beside the rest, as far as
 # they proved right. Tools unlike anything taught are scored by their text alone. Covered: which tools, in what order,
 # linked how, how sure. Not covered: arguments (`language.values.slots` and `planning.arguments.binding` fill them),
 # and requests that no tool serves.
 
-__all__ = ["Candidate", "Proposal", "Proposer", "Ranking", "Student"]
+__all__ = ["Candidate", "Proposal", "Proposer", "Ranker", "Ranking"]
 
 _STALE_SHARE = 0.1
 _MANY = 64
@@ -335,16 +336,16 @@ class Ranking:
         return sum(one.probability * overlap(self.candidates[0].tools, one.tools) for one in self.candidates)
 
 
-class Student:
+class Ranker:
     """The learning ranker: heads, neighbours and, once adopted, a trained model. Not thread-safe."""
 
-    name = "student"
+    name = "ranker"
 
     def __init__(
         self,
         encoder: Encoder,
         tools: Mapping[str, ToolSpec],
-        options: StudentOptions | None = None,
+        options: RankerOptions | None = None,
         graph: frozenset[tuple[str, str]] | None = None,
     ) -> None:
         """Start with the tools and nothing taught.
@@ -352,7 +353,7 @@ class Student:
         Args:
             graph: Links that are possible; None allows any.
         """
-        self.options = options or StudentOptions()
+        self.options = options or RankerOptions()
         self._reader = Reader(encoder, self.options.reading)
         self._graph = graph
         self._taught: dict[str, Taught] = {}
@@ -388,8 +389,8 @@ class Student:
         self.__dict__.pop("_tool_texts", None)
         self._changed()
 
-    def offering(self, tools: Mapping[str, ToolSpec], text_vectors: Mapping[str, FloatRows]) -> Student:
-        """Return the same student with other tools on offer, sharing all it learned: neither may be taught afterwards.
+    def offering(self, tools: Mapping[str, ToolSpec], text_vectors: Mapping[str, FloatRows]) -> Ranker:
+        """Return the same ranker with other tools on offer, sharing all it learned: neither may be taught afterwards.
 
         Args:
             text_vectors: Vectors of texts of tools that are known already, as `text_vectors` gives them.
@@ -468,12 +469,12 @@ class Student:
         self._change(fresh, 1)
         self._joining = None
 
-    def blank(self) -> Student:
-        """Return a student with the same options that was taught nothing."""
-        return Student(self._reader.encoder, self.tools, self.options, self._graph)
+    def blank(self) -> Ranker:
+        """Return a ranker with the same options that was taught nothing."""
+        return Ranker(self._reader.encoder, self.tools, self.options, self._graph)
 
     def remove(self, *ids: str) -> None:
-        """Forget demonstrations: the student is then as if it had never seen them. Unknown ids are ignored."""
+        """Forget demonstrations: the ranker is then as if it had never seen them. Unknown ids are ignored."""
         known = [id for id in dict.fromkeys(ids) if id in self._taught]
         self._take_back(known)
         if known:  # the combining weights, too, must be as if it had never been seen
@@ -519,7 +520,7 @@ class Student:
             change(self._reader.features([one.reading for one in part]), [row for one in part for row in rows_of(one)])
 
     def _learn_anew(self) -> None:
-        """Restore the statistics of a loaded student, which has only solved weights, from its demonstrations."""
+        """Restore the statistics of a loaded ranker, which has only solved weights, from its demonstrations."""
         if not self.heads.can_learn:
             self._start_heads()
             self._move_heads(list(self._taught.values()), 1)
@@ -566,10 +567,10 @@ class Student:
         self._changed()
 
     def check_prior(self, prior: Statistics | None) -> None:
-        """Raise a StatisticsError where a prior is over other features than the student's."""
+        """Raise a StatisticsError where a prior is over other features than the ranker's."""
         if prior is not None and prior.fingerprint != self.fingerprint:
             raise StatisticsError(
-                f"the prior is over features {prior.fingerprint!r}, this student's are {self.fingerprint!r}; "
+                f"the prior is over features {prior.fingerprint!r}, this ranker's are {self.fingerprint!r}; "
                 "take one of the same encoder and profile"
             )
 
@@ -599,25 +600,25 @@ class Student:
         return summed(self._reader, mine, public, most)
 
     @classmethod
-    def of_prior(cls, encoder: Encoder, options: StudentOptions, prior: Statistics) -> Student:
-        """Return a student that plans by a prior alone and is not taught any more.
+    def of_prior(cls, encoder: Encoder, options: RankerOptions, prior: Statistics) -> Ranker:
+        """Return a ranker that plans by a prior alone and is not taught any more.
 
         It plans as after `take_prior`, is made in a third of the time and memory, and keeps a tenth of the prior.
 
         Raises:
             StatisticsError: It is over other features.
         """
-        student = cls(encoder, {}, options)
-        student.check_prior(prior)
-        student._count_prior(prior, 1)
-        student._prior = prior
-        student.fit()
+        ranker = cls(encoder, {}, options)
+        ranker.check_prior(prior)
+        ranker._count_prior(prior, 1)
+        ranker._prior = prior
+        ranker.fit()
         if options.use_heads:
-            fingerprint = student._reader.fingerprint
-            student.heads = prior.sums.solved(options.ridge, fingerprint, options.weight_bits)
-        student._prior = None  # its sequences and links are counted already
-        student._changed()
-        return student
+            fingerprint = ranker._reader.fingerprint
+            ranker.heads = prior.sums.solved(options.ridge, fingerprint, options.weight_bits)
+        ranker._prior = None  # its sequences and links are counted already
+        ranker._changed()
+        return ranker
 
     def settle(self) -> None:
         """Bring all weights up to date now rather than at some later request; seconds, for idle time."""
@@ -641,8 +642,8 @@ class Student:
         self.fit()
         self._n_since_fit = 0
 
-    def difference(self, other: Student) -> float:
-        """Return the largest difference of two students' head weights, at feature length 1; inf for other outputs."""
+    def difference(self, other: Ranker) -> float:
+        """Return the largest difference of two rankers' head weights, at feature length 1; inf for other outputs."""
         self._learn_anew()
         other._learn_anew()
         mine, theirs = self.heads, other.heads
@@ -666,7 +667,7 @@ class Student:
     # ── Files ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def save(self, folder: Path) -> None:
-        """Write everything to `folder`, at once or not at all; the loaded student plans the same to the last bit.
+        """Write everything to `folder`, at once or not at all; the loaded ranker plans the same to the last bit.
 
         Raises:
             StatisticsError: It rests on a prior or a trained model, which are kept elsewhere; nothing was written.
@@ -674,9 +675,9 @@ class Student:
             StoreError: It cannot be written; the folder is as before.
         """
         if self._prior is not None or self._proposer is not None:
-            raise StatisticsError("this student rests on a prior or a trained model; save it before it takes them")
+            raise StatisticsError("this ranker rests on a prior or a trained model; save it before it takes them")
         self.fit()
-        write_student(
+        write_ranker(
             folder,
             Kept(
                 self.options,
@@ -696,29 +697,29 @@ class Student:
         encoder: Encoder,
         tools: Mapping[str, ToolSpec],
         graph: frozenset[tuple[str, str]] | None = None,
-    ) -> Student:
-        """Load the student that `save` wrote, with its options.
+    ) -> Ranker:
+        """Load the ranker that `save` wrote, with its options.
 
         Raises:
             StoreError: Nothing was saved there, or it cannot be read.
             StoreCorruptError: Damaged.
             StoreVersionError: Of another version of Hearth, or learned with another encoder.
         """
-        kept = read_student(folder)
-        student = cls(encoder, {}, kept.options, graph)
-        check_fingerprint(folder, kept.fingerprint, student._reader.fingerprint)
-        student._text_vectors = dict(kept.text_vectors)
-        student._taught = dict(kept.taught)
-        for one in student._taught.values():
-            student._count(one, 1)
-        if kept.options.use_heads and student._taught:
+        kept = read_ranker(folder)
+        ranker = cls(encoder, {}, kept.options, graph)
+        check_fingerprint(folder, kept.fingerprint, ranker._reader.fingerprint)
+        ranker._text_vectors = dict(kept.text_vectors)
+        ranker._taught = dict(kept.taught)
+        for one in ranker._taught.values():
+            ranker._count(one, 1)
+        if kept.options.use_heads and ranker._taught:
             outputs, weights = kept.heads
-            student.heads = Heads.of_solved(outputs, weights, ridge=kept.options.ridge, fingerprint=kept.fingerprint)
-        student.set_tools(tools)
-        student._n_since_fit = kept.n_since_fit
+            ranker.heads = Heads.of_solved(outputs, weights, ridge=kept.options.ridge, fingerprint=kept.fingerprint)
+        ranker.set_tools(tools)
+        ranker._n_since_fit = kept.n_since_fit
         joining = Joining(*kept.joining) if kept.joining and len(kept.joining) == 3 else None
-        student._joining = joining if joining is not None and joining.fits() else None  # else fitted at first need
-        return student
+        ranker._joining = joining if joining is not None and joining.fits() else None  # else fitted at first need
+        return ranker
 
     # ── Planning ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,4 +1,4 @@
-"""What a student is made of, as exact sums that add and subtract: as objects, bytes, one row, a prior's file."""
+"""What a ranker is made of, as exact sums that add and subtract: as objects, bytes, one row, a prior's file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from hearth.planning.tool_heads import HeadPrior, shipped_prior
 from hearth.protocols import Encoder
 
 # ── Sufficient statistics ─────────────────────────────────────────────────────────────────────────────────
-# Computes what students can exchange: exact sums over demonstrations, in whole numbers.
+# Computes what rankers can exchange: exact sums over demonstrations, in whole numbers.
 #
 # `Statistics` are the sums from which heads are solved (A = Σ φφᵀ and B = Σ φyᵀ over the whole-number features of
 # whole requests and of their acts) and the counts of tool sequences that say what may be proposed. Adding two edges'
@@ -174,7 +174,7 @@ class Statistics:
     is_noisy: bool = False
     """True when noise was added: the sums are near what demonstrations have, and no longer tied to each other."""
     joining: tuple[tuple[tuple[float, ...], ...], ...] = ()
-    """Weights of the evidence in a prior, for a student with few demonstrations of its own; fitted on public ones.
+    """Weights of the evidence in a prior, for a ranker with few demonstrations of its own; fitted on public ones.
 
     Mean, spread and weights of candidates, and the same of how sure to be (`learning.versions.drafting`).
     """
@@ -263,7 +263,7 @@ class Statistics:
 
 
 def merged(several: Iterable[Statistics]) -> Statistics:
-    """Return the sum: as if one student had learned the demonstrations of all, in whatever order.
+    """Return the sum: as if one ranker had learned the demonstrations of all, in whatever order.
 
     Raises:
         StatisticsError: None were given, or their features differ.

@@ -1,4 +1,4 @@
-"""Weighs the student's evidence, by demonstrations as if they had not been taught, and chooses at least risk."""
+"""Weighs the ranker's evidence, by demonstrations as if they had not been taught, and chooses at least risk."""
 
 from __future__ import annotations
 
@@ -469,7 +469,7 @@ TEXT_ONLY = _text_only()
 
 
 # ── Leave out ─────────────────────────────────────────────────────────────────────────────────────────────
-# Turns what a student knows, with some demonstrations left out, into evidence for single requests.
+# Turns what a ranker knows, with some demonstrations left out, into evidence for single requests.
 #
 # Planning uses the view of everything. Fitting uses views without some demonstrations, to see what evidence is worth
 # for requests it was not learned from.
@@ -646,7 +646,7 @@ def _picked(scores: NDArray[np.floating], columns: NDArray[np.int64]) -> Floats:
 
 
 # ── Weight fitting ────────────────────────────────────────────────────────────────────────────────────────
-# Fits the few weights that combine a student's evidence, on its demonstrations as if they had not been taught.
+# Fits the few weights that combine a ranker's evidence, on its demonstrations as if they had not been taught.
 #
 # To fit the weights of candidates, each demonstration is left out alone; to see how far the texts of tools can be
 # trusted, all that use some tools are left out together. The fit depends on the set of demonstrations and not on
@@ -717,7 +717,7 @@ def _with_strangers(view: View, cases: Sequence[Case]) -> list[Case]:
 
 
 def fit(lessons: Lessons) -> Joining:
-    """Fit a student taught at least LEAST_TAUGHT demonstrations; None for weights that cannot be fitted."""
+    """Fit a ranker taught at least LEAST_TAUGHT demonstrations; None for weights that cannot be fitted."""
     pool = lessons.held or lessons.taught
     ids = sorted(pool, key=digest)[: lessons.n_fit]
     cases = one_by_one(lessons, ids)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.planning.ranking.features import Neighbourhood, Reader, Reading, Taught, taught_of
-from hearth.planning.ranking.ranker import Student, StudentOptions
+from hearth.planning.ranking.ranker import Ranker, RankerOptions
 from hearth.planning.ranking.weight_fitting import digest
 from hearth.planning.retrieval.episodic_index import Remembered, Row
 from hearth.planning.retrieval.plan_assembly import NO_SEQUENCES, OwnSequences
@@ -28,7 +28,7 @@ from hearth.planning.tool_heads import shipped_tools
 from hearth.protocols import Encoder
 from hearth.types import Demonstration, ToolSpec
 
-OPTIONS = StudentOptions(n_fit=200, hides_tools=False)
+OPTIONS = RankerOptions(n_fit=200, hides_tools=False)
 """Enough to weigh evidence within seconds of the first request; `hearth plan --batch` takes its time."""
 NOT_RECOGNISED = 0.03
 """Approximate greatest share of requests of a taught kind that are not recognised."""
@@ -45,7 +45,7 @@ class TaughtSequences:
     def __init__(self, remembered: Remembered, encoder: Encoder) -> None:
         self._remembered = remembered
         self._reader = Reader(encoder, OPTIONS.reading)
-        self._student: Student | None = None
+        self._solved: Ranker | None = None
         """Solved when a request is first recognised."""
         self._rows: Mapping[str, Row] = {}
         self._taught: dict[str, Taught] = {}
@@ -67,8 +67,8 @@ class TaughtSequences:
         reading = self._reader.reading_of(vectors, words)
         if self._likeness(reading, out) < self._least_likeness():
             return NO_SEQUENCES
-        student = self._ranker(tools)
-        (found,) = student.rank_left_out([out]) if out in self._taught else student.rank_readings([reading])
+        ranker = self._ranker(tools)
+        (found,) = ranker.rank_left_out([out]) if out in self._taught else ranker.rank_readings([reading])
         own = frozenset(tool for row in self._rows.values() for tool in row.tools) - shipped_tools()
         return OwnSequences(found.candidates, own)
 
@@ -87,15 +87,15 @@ class TaughtSequences:
             self._near = Neighbourhood(self._taught)
         self._rows = own
 
-    def _ranker(self, tools: Mapping[str, ToolSpec]) -> Student:
-        if self._student is None:
-            self._student = Student(self._reader.encoder, {}, OPTIONS)
-        student = self._student
-        student.remove(*(id for id in student.ids if self._taught.get(id) is not student.taught(id)))
-        student.know(self._taught)
-        if student.tools != tools:
-            student.set_tools(tools)
-        return student
+    def _ranker(self, tools: Mapping[str, ToolSpec]) -> Ranker:
+        if self._solved is None:
+            self._solved = Ranker(self._reader.encoder, {}, OPTIONS)
+        ranker = self._solved
+        ranker.remove(*(id for id in ranker.ids if self._taught.get(id) is not ranker.taught(id)))
+        ranker.know(self._taught)
+        if ranker.tools != tools:
+            ranker.set_tools(tools)
+        return ranker
 
     def _likeness(self, reading: Reading, without: str = "") -> float:
         hidden = np.array([id == without for id in self._near.ids]) if without else None

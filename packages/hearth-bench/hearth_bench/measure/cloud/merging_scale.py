@@ -33,7 +33,7 @@ from pathlib import Path
 from hearth.agent import shipped_demonstrations
 from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.ranker import PROFILES, ProfileName, Student
+from hearth.planning.ranking.ranker import PROFILES, ProfileName, Ranker
 from hearth.planning.ranking.sufficient_statistics import decode, encode, merged, public_tools, summed
 from hearth.registry import load_tools
 from hearth_bench.measure.result_file import write_result
@@ -87,11 +87,11 @@ def _peak_mb() -> float:
 
 # ── The edges ─────────────────────────────────────────────────────────────────────────────────────────────
 
-_taught: list[Student] = []
+_taught: list[Ranker] = []
 
 
 def _teach(profile: ProfileName) -> None:
-    student = Student(MiniLMEncoder.open(), load_tools(None).specs, PROFILES[profile])
+    student = Ranker(MiniLMEncoder.open(), load_tools(None).specs, PROFILES[profile])
     student.learn([one for one in shipped_demonstrations() if one.plan.steps])
     _taught[:] = [student]
 

@@ -37,7 +37,7 @@ from hearth.formats.plans import read_demonstrations, tool_to_json
 from hearth.learning.versions.drafting import begun
 from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.schema_filler import Filler
-from hearth.planning.ranking.ranker import PROFILES, ProfileName, Student
+from hearth.planning.ranking.ranker import PROFILES, ProfileName, Ranker
 from hearth.planning.ranking.sufficient_statistics import decode, encode, merged
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
@@ -111,7 +111,7 @@ def make_world(folder: Path, profiles: Sequence[ProfileName]) -> World:
     with Storage.open(f"sqlite:///{folder / 'cloud.db'}") as storage:
         tokens = tuple(issue(storage, f"edge-{k}", None).text for k in range(N_EDGES))
         for profile in profiles:
-            shown = Student(encoder, specs, PROFILES[profile])
+            shown = Ranker(encoder, specs, PROFILES[profile])
             shown.learn(taught)
             ids = shown.ids
             parts = [shown.statistics(set(specs), ids=ids[k::N_MERGED]) for k in range(N_MERGED)]
@@ -341,18 +341,18 @@ def measured(world: World, setting: Setting, seconds: float) -> dict[str, object
     }
 
 
-def student_of(world: World, profile: ProfileName) -> Student:
+def student_of(world: World, profile: ProfileName) -> Ranker:
     """Return the merged student, as the service makes it."""
     with Storage.open(f"sqlite:///{world.folder / 'cloud.db'}") as storage:
         said = storage.manifest(f"prior {profile}")
         assert said is not None
         data = storage.read_blob(edge_protocol.read(edge_protocol.Manifest, said.encode()).sha256)
-    student = Student.of_prior(MiniLMEncoder.open(n_threads=1), PROFILES[profile], decode(data))
+    student = Ranker.of_prior(MiniLMEncoder.open(n_threads=1), PROFILES[profile], decode(data))
     student.set_tools(load_tools(None).specs)
     return student
 
 
-def quality(world: World, student: Student) -> dict[str, float]:
+def quality(world: World, student: Ranker) -> dict[str, float]:
     """Measure how often the merged student plans held-out requests with the right tools, so that speed is not all."""
     planned = [one for one in world.held_out if one.plan.steps]
     rankings = student.rank_readings(student.read([one.request for one in planned]))
@@ -363,7 +363,7 @@ def quality(world: World, student: Student) -> dict[str, float]:
     return {"n": len(planned), "exact_tools": round(exact / len(planned), 3)}
 
 
-def costs(world: World, student: Student, n_batch: int = 16) -> dict[str, float]:
+def costs(world: World, student: Ranker, n_batch: int = 16) -> dict[str, float]:
     """Measure processor time per plan in batches, without the service around it: the least of a few rounds."""
     texts = [one.request for one in world.held_out]
     filler, specs = Filler(None, None), load_tools(None).specs

@@ -44,7 +44,7 @@ from hearth.agent import shipped_demonstrations
 from hearth.edge.federation import Keys, Participant
 from hearth.formats import edge_protocol
 from hearth.models.sentence_encoder import MiniLMEncoder
-from hearth.planning.ranking.ranker import PROFILES, Student
+from hearth.planning.ranking.ranker import PROFILES, Ranker
 from hearth.planning.ranking.sufficient_statistics import (
     Statistics,
     decode,
@@ -383,7 +383,7 @@ def _client(town: Town, edge: str) -> httpx.Client:
 
 def given_by_each() -> list[Statistics]:
     """Return what each device gives: a part of the shipped demonstrations."""
-    student = Student(MiniLMEncoder.open(), load_tools(None).specs, PROFILES["small"])
+    student = Ranker(MiniLMEncoder.open(), load_tools(None).specs, PROFILES["small"])
     student.learn([one for one in shipped_demonstrations() if one.plan.steps])
     known = set(public_sequences())
     names = sorted(name for name, one in student._taught.items() if one.sequence in known)

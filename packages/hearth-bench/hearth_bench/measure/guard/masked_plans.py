@@ -28,7 +28,7 @@ from hearth.formats.plans import plan_to_json, read_demonstrations
 from hearth.guard.deidentify.masker import Masker, StandIns, cores_in, shipped_tag
 from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.plan_drafting import Drafter
-from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker import Ranker
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
 from hearth.types import Context, Demonstration, Plan, Request
@@ -75,15 +75,15 @@ def _said(demonstration: Demonstration, text: str) -> Demonstration:
     )
 
 
-def graphs(student: Student, data: PlanData) -> list[PlanGraph]:
+def graphs(student: Ranker, data: PlanData) -> list[PlanGraph]:
     return [graph_of_ranking(ranking) for ranking in plan_all(Drafter(student, None, ()), data)]
 
 
-def ultratool(encoder: MiniLMEncoder) -> tuple[Student, PlanData]:
+def ultratool(encoder: MiniLMEncoder) -> tuple[Ranker, PlanData]:
     tools = read_tool_file(DATA / "ultratool" / "tool_desc.json")
     train = read_plans(DATA / "ultratool" / "train.jsonl", tools, skip_bad=True)
     test = read_plans(DATA / "ultratool" / "dev.jsonl", tools, skip_bad=True)
-    student = Student(encoder, tools)
+    student = Ranker(encoder, tools)
     teach(student, read_all(train, encoder))
     return student, test.subset(range(min(N, len(test.demonstrations))))
 
@@ -97,7 +97,7 @@ def taskbench(domain: str, n: int) -> PlanData:
     return PlanData(demonstrations, tools, "")
 
 
-def compare(student: Student, data: PlanData, rows: Mapping[str, Masker], *, has_gold: bool) -> dict[str, Any]:
+def compare(student: Ranker, data: PlanData, rows: Mapping[str, Masker], *, has_gold: bool) -> dict[str, Any]:
     raw = graphs(student, data)
     gold = [graph_of(d.plan) for d in data.demonstrations]
     found: dict[str, Any] = {"n": len(raw)}
@@ -119,7 +119,7 @@ def _quality(scores: Mapping[str, float]) -> dict[str, float]:
     return {key: round(scores[key], 4) for key in ("node_f1", "link_f1", "accuracy") if key in scores}
 
 
-def needless(student: Student, ultratool_tools: Mapping[str, Any], rows: Mapping[str, Masker]) -> dict[str, Any]:
+def needless(student: Ranker, ultratool_tools: Mapping[str, Any], rows: Mapping[str, Masker]) -> dict[str, Any]:
     """Measure how often masking wrongly takes something for a name, and how often that alone changes the plan.
 
     The texts are 400 ordinary requests whose true names were marked by hand. Numbers, files and internet addresses are

@@ -32,7 +32,7 @@ from hearth.edge.federation import Opened, Participant, total
 from hearth.learning.versions.drafting import begun
 from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.ranking.features import Reading, Taught
-from hearth.planning.ranking.ranker import PROFILES, ProfileName, Student
+from hearth.planning.ranking.ranker import PROFILES, ProfileName, Ranker
 from hearth.planning.ranking.sufficient_statistics import (
     Layout,
     Statistics,
@@ -76,10 +76,10 @@ class World:
         self.given = {owner: self.shown[owner].statistics(self.public) for owner in OWNERS}
         self.shipped_given = self.shipped.statistics(self.public)
 
-    def blank(self) -> Student:
-        return Student(self.encoder, self.tools, self.options)
+    def blank(self) -> Ranker:
+        return Ranker(self.encoder, self.tools, self.options)
 
-    def _taught(self, owner: str) -> Student:
+    def _taught(self, owner: str) -> Ranker:
         student = self.blank()
         student.learn([demonstration_of(s) for s in self.samples[owner] if s.split == "stream"])
         return student
@@ -97,7 +97,7 @@ class World:
         return found, self.shipped.read([s.request.text for s in found])
 
 
-def score(student: Student, samples: Sequence[Sample], readings: Sequence[Reading]) -> list[tuple[float, float]]:
+def score(student: Ranker, samples: Sequence[Sample], readings: Sequence[Reading]) -> list[tuple[float, float]]:
     """Return for each instruction whether the tools are right and in order, and the node F1."""
     found = []
     for ranking, sample in zip(student.rank_readings(readings), samples, strict=True):

@@ -23,7 +23,7 @@ import numpy as np
 
 from hearth.formats.plans import read_graph
 from hearth.models.sentence_encoder import MiniLMEncoder
-from hearth.planning.ranking.ranker import FILE_NAME, Ranking, Student, StudentOptions
+from hearth.planning.ranking.ranker import FILE_NAME, Ranker, RankerOptions, Ranking
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 from hearth_bench.data.datasets import (
     PlanData,
@@ -55,12 +55,12 @@ class Bench:
         self.encoder = MiniLMEncoder.open()
         self.read = read_all(self.train, self.encoder)
 
-    def trained(self, rows: Sequence[int], options: StudentOptions | None = None) -> Student:
-        student = Student(self.encoder, self.tools, options)
+    def trained(self, rows: Sequence[int], options: RankerOptions | None = None) -> Ranker:
+        student = Ranker(self.encoder, self.tools, options)
         teach(student, self.read.subset(rows))
         return student
 
-    def judged(self, student: Student, rows: Sequence[int]) -> dict[str, float]:
+    def judged(self, student: Ranker, rows: Sequence[int]) -> dict[str, float]:
         """Return scores on rows of train."""
         mine = self.read.subset(rows)
         return judge(student.rank_readings(mine.readings), mine.demonstrations, frozenset(self.tools))
@@ -112,7 +112,7 @@ class Bench:
         drawn.shuffle(touched)
         pool, held = touched[: len(touched) // 2], touched[len(touched) // 2 :][:300]
         plans = self.dev.demonstrations
-        requests = Student(self.encoder, self.tools).read([d.request for d in plans])
+        requests = Ranker(self.encoder, self.tools).read([d.request for d in plans])
         is_new = [any(step.tool in chosen for step in d.plan.steps) for d in plans]
         found: dict[str, float] = {"n_tools": len(chosen), "n_dev": sum(is_new), "n_cut": len(held)}
         for n in (0, 1, 3, 10):
@@ -137,7 +137,7 @@ class Bench:
         clean = self.read.subset(kept)
         names = sorted(self.tools)
         poisoned = [_random_plan(d, names, drawn) if drawn.random() < 0.1 else d for d in clean.demonstrations]
-        student = Student(self.encoder, self.tools)
+        student = Ranker(self.encoder, self.tools)
         vectors = student.step_vectors(poisoned)
         teach(student, Read(tuple(poisoned), clean.readings, tuple(vectors), 0.0))
         dirty, right = self.judged(student, held), self.judged(self.trained(kept), held)
@@ -151,7 +151,7 @@ class Bench:
 
     def cost(self) -> dict[str, object]:
         """Measure time and size with everything taught; milliseconds are wall time on one core."""
-        student = Student(self.encoder, self.tools)
+        student = Ranker(self.encoder, self.tools)
         learn_s = teach(student, self.read)
         student.settle()
         found: dict[str, object] = {
@@ -163,7 +163,7 @@ class Bench:
         with tempfile.TemporaryDirectory() as folder:
             found["save_ms"] = _ms(lambda: student.save(Path(folder)))
             found["file_mb"] = round(sum(path.stat().st_size for path in Path(folder).iterdir()) / 1e6, 1)
-            found["load_ms"] = _ms(lambda: Student.load(Path(folder), self.encoder, self.tools))
+            found["load_ms"] = _ms(lambda: Ranker.load(Path(folder), self.encoder, self.tools))
             small = self.trained(range(300))
             small.save(Path(folder) / "small")
             found["file_of_300_mb"] = round((Path(folder) / "small" / FILE_NAME).stat().st_size / 1e6, 1)
@@ -186,7 +186,7 @@ def _parts(order: Sequence[int]) -> list[int]:
     return [row for k in range(3) for row in sorted(order[k * 300 : (k + 1) * 300])]
 
 
-def _teach_and_plan(student: Student, demonstration: Demonstration) -> None:
+def _teach_and_plan(student: Ranker, demonstration: Demonstration) -> None:
     student.learn([demonstration])
     student.rank(demonstration.request)
 

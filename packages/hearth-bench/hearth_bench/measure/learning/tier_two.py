@@ -26,7 +26,7 @@ from hearth.learning.finetune.second_tier import train_pointer
 from hearth.learning.versions import learned_state
 from hearth.models.pointer import Pointer, read_record
 from hearth.models.sentence_encoder import MiniLMEncoder
-from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker import Ranker
 from hearth.protocols import Proposal
 from hearth.types import Demonstration
 from hearth_bench.data.datasets import composition_split, graph_of, random_split, read_plans, read_tool_file
@@ -84,7 +84,7 @@ class Bench:
                 _write_held(folder, self._train(mine.demonstrations, folder).held)
             record, held = read_record(folder), learned_state.tier_proposals(folder)
             pointer = Pointer.open(folder, self.tools, graph=self.graph, encoder=self.encoder)
-        student = Student(self.encoder, self.tools, graph=self.graph)
+        student = Ranker(self.encoder, self.tools, graph=self.graph)
         teach(student, mine)
         found: dict[str, object] = {
             f"{name}_{tier}": scores
@@ -111,7 +111,7 @@ class Bench:
                 return step
         raise AssertionError("training ended without a result")
 
-    def _judged(self, student: Student, asked: Sequence[Demonstration]) -> dict[str, float]:
+    def _judged(self, student: Ranker, asked: Sequence[Demonstration]) -> dict[str, float]:
         rankings = student.rank_readings(student.read([d.request for d in asked]))
         scores = judge(rankings, asked, frozenset(self.tools))
         return {key: round(value, 4) for key, value in scores.items() if key in _KEPT or key.startswith("accuracy")}
@@ -146,7 +146,7 @@ def _write_held(folder: Path, proposals: Mapping[str, Proposal]) -> None:
     (folder / "held.json").write_text(json.dumps(data))
 
 
-def _latency(pointer: Pointer, student: Student, requests: Sequence[str]) -> dict[str, float]:
+def _latency(pointer: Pointer, student: Ranker, requests: Sequence[str]) -> dict[str, float]:
     found = {}
     for name, plan in (("tier_two", lambda text: pointer.propose([text])), ("student", student.rank)):
         taken = []

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.deferral import ALWAYS_ASK, Costs, Outcome, is_drawn, learn_threshold, safe_thresholds
-from hearth.planning.ranking.ranker import Ranking, Student
+from hearth.planning.ranking.ranker import Ranker, Ranking
 from hearth_bench.data.datasets import PlanData, graph_of, read_plans, read_tool_file
 from hearth_bench.measure.result_file import RESULTS, write_result
 from hearth_bench.metrics.plan_metrics import f1, is_accurate
@@ -90,7 +90,7 @@ class Asker:
 
 
 def run_stream(
-    student: Student, read: Any, rows: Sequence[int], asker: Asker, *, learns: bool = True
+    student: Ranker, read: Any, rows: Sequence[int], asker: Asker, *, learns: bool = True
 ) -> dict[str, float]:
     """Test then learn over `rows`, and return flat results."""
     asked, node, right = [], [], []
@@ -141,19 +141,19 @@ class UltraTool:
         self.read = read_all(self.train, self.encoder)
         self.read_dev = read_all(self.dev, self.encoder)
 
-    def student(self) -> Student:
-        return Student(self.encoder, self.tools)
+    def student(self) -> Ranker:
+        return Ranker(self.encoder, self.tools)
 
     def order(self, name: str) -> list[int]:
         rows = list(range(len(self.train.demonstrations)))
         return rows if name == "file" else [int(k) for k in np.random.default_rng(SEED).permutation(len(rows))]
 
-    def taught(self) -> Student:
+    def taught(self) -> Ranker:
         student = self.student()
         student.learn(self.read.demonstrations, self.read.readings, self.read.step_vectors)
         return student
 
-    def dev_score(self, student: Student) -> float:
+    def dev_score(self, student: Ranker) -> float:
         rankings = student.rank_readings(self.read_dev.readings)
         gold = [graph_of(d.plan).nodes for d in self.dev.demonstrations]
         return _share([f1(graph_of_ranking(r).nodes, g) for r, g in zip(rankings, gold)])

@@ -1,4 +1,4 @@
-"""Laws of the student: order, forgetting and files leave no trace in what it knows or plans."""
+"""Laws of the ranker: order, forgetting and files leave no trace in what it knows or plans."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker import Ranker
 from hearth.testing import HashEncoder
 from tests.unit.planning.test_ranker import OPTIONS, TOOLS, lessons
 
@@ -26,8 +26,8 @@ acts = st.lists(
 )
 
 
-def new() -> Student:
-    return Student(HashEncoder(48), TOOLS, OPTIONS)
+def new() -> Ranker:
+    return Ranker(HashEncoder(48), TOOLS, OPTIONS)
 
 
 @settings(max_examples=40, deadline=None)
@@ -35,30 +35,30 @@ def new() -> Student:
 def test_whatever_happened_it_knows_what_a_fresh_one_taught_the_same_knows(
     tmp_path_factory: object, given_acts: list[tuple[str, list[int]]]
 ) -> None:
-    folder: Path = tmp_path_factory.mktemp("student")  # type: ignore[attr-defined]
-    student, held = new(), dict[int, None]()
+    folder: Path = tmp_path_factory.mktemp("ranker")  # type: ignore[attr-defined]
+    ranker, held = new(), dict[int, None]()
     for act, numbers in given_acts:
         if act == "learn":
-            student.learn([LESSONS[k] for k in numbers])
+            ranker.learn([LESSONS[k] for k in numbers])
             held.update(dict.fromkeys(numbers))
         elif act == "remove":
-            student.remove(*(f"d{k}" for k in numbers))
+            ranker.remove(*(f"d{k}" for k in numbers))
             for k in numbers:
                 held.pop(k, None)
         elif act == "save":
-            student.save(folder)
-            student = Student.load(folder, HashEncoder(48), TOOLS)
+            ranker.save(folder)
+            ranker = Ranker.load(folder, HashEncoder(48), TOOLS)
         else:
-            student.rank(REQUESTS[0])
+            ranker.rank(REQUESTS[0])
     fresh = new()
     fresh.learn([LESSONS[k] for k in sorted(held)])
-    assert student.ids == fresh.ids
-    assert student.difference(fresh) < 1e-6
-    assert np.array_equal(student.heads.statistics()[0], fresh.heads.statistics()[0])
-    student.renew()
+    assert ranker.ids == fresh.ids
+    assert ranker.difference(fresh) < 1e-6
+    assert np.array_equal(ranker.heads.statistics()[0], fresh.heads.statistics()[0])
+    ranker.renew()
     fresh.renew()
     for text in REQUESTS:
-        mine, theirs = student.rank(text), fresh.rank(text)
+        mine, theirs = ranker.rank(text), fresh.rank(text)
         assert mine.rests_on == theirs.rests_on
         assert mine.candidates[:1] == theirs.candidates[:1]
         assert abs(mine.confidence - theirs.confidence) < 1e-4
