@@ -599,7 +599,6 @@ def test_a_number_taught_for_one_person_never_goes_to_another(
 @pytest.mark.parametrize(
     ("text", "ignored"),
     [
-        ("Who has got my secateurs?", ("secateurs",)),
         ("show me reminders number 7", ("7",)),
         ("how many mails did I get from Marguerite", ()),  # what is found is counted
         ("what's on at the weekend for the grandchildren", ("grandchildren",)),

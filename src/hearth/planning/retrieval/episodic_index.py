@@ -785,12 +785,6 @@ def _stored(demonstration: Demonstration, lessons: Sequence[Lesson]) -> str:
     return json.dumps({**data, "lessons": [lesson_to_json(lesson) for lesson in lessons]}, ensure_ascii=False)
 
 
-def name_words(tool: str) -> tuple[str, ...]:
-    """Return the words of a tool's name, in the singular; related tools share one (`delete_note`, `find_notes`)."""
-    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", tool.replace("_", " "))
-    return tuple(dict.fromkeys(w.lower()[:-1] if len(w) > 3 and w.lower().endswith("s") else w.lower() for w in words))
-
-
 def leaves_of(steps: Sequence[LessonStep]) -> tuple[str, ...]:
     """Return the tools whose results no other step uses: what was asked for."""
     used = {s.step for step in steps for s in flat(step.sources) if isinstance(s, Result)}

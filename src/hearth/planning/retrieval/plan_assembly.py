@@ -267,7 +267,7 @@ class Proposal:
         candidates = self._ballot.candidates(
             self._way.rows[unit], self._units[unit].words, is_long=is_long, may_refer=bool(earlier)
         )
-        worth = [shipped_odds().of(_support(candidate)) for candidate in candidates]
+        worth = [shipped_odds().of(candidate.readings) for candidate in candidates]
         options = [
             option
             for candidate, here in zip(candidates, worth)
@@ -306,7 +306,7 @@ class Proposal:
         return found if len(found) > n_found else options
 
     def _option(self, candidate: Candidate, unit: int, earlier: Sequence[Step]) -> Option | None:
-        for_it = _support(candidate)
+        for_it = candidate.readings
         if not candidate.steps:
             alike = float(candidate.words == self._units[unit].words)
             return _option(candidate, Bound([]), {**for_it, "nothing": 1.0, "alike": alike})
@@ -613,19 +613,6 @@ def _gain(ranked: Sequence[Option]) -> float:
     """Return how much better the best option is than to refuse; 0 when values are missing."""
     nothing = max(option.score for option in ranked if option.is_nothing)
     return 0.0 if ranked[0].bound.missing else ranked[0].score - nothing
-
-
-def _support(candidate: Candidate) -> dict[str, float]:
-    return {
-        "votes": candidate.votes,
-        "text": candidate.text,
-        "meant": candidate.meant,
-        "odds": candidate.odds,
-        "rival": candidate.rival,
-        "unmeant": candidate.unmeant,
-        "untaught": float(candidate.is_untaught),
-        "described": candidate.text if candidate.is_untaught else 0.0,
-    }
 
 
 def _option(candidate: Candidate, bound: Bound, readings: dict[str, float]) -> Option:

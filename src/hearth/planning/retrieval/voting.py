@@ -29,7 +29,7 @@ from hearth.planning.arguments.alignment import (
     Token,
     tokens_of,
 )
-from hearth.planning.retrieval.episodic_index import Likeness, Remembered, leaves_of, name_words
+from hearth.planning.retrieval.episodic_index import Likeness, Remembered, leaves_of
 from hearth.planning.tool_heads import NOTHING, TALK, Said
 from hearth.types import TYPE_NAMES, Parameter, ToolSpec
 
@@ -51,13 +51,7 @@ class Offered:
         """Tool → the steps that plan it alone, as far as they were asked for."""
         self._specs = list(tools.values())
         self.names = tuple(tools)
-        self.words = {name: name_words(name) for name in self.names}
         self.place = {name: index for index, name in enumerate(self.names)}
-        self.with_word: dict[str, list[str]] = {}
-        """Word of a name → the tools that have it."""
-        for name, words in self.words.items():
-            for word in words:
-                self.with_word.setdefault(word, []).append(name)
         examples = [(name, text) for name, spec in tools.items() for text in spec.examples]
         self.example_texts = tuple(text for _, text in examples)
         self.example_tools = tuple(name for name, _ in examples)
@@ -147,10 +141,9 @@ class _KeptForms:
 # ── Voting ────────────────────────────────────────────────────────────────────────────────────────────────
 # Finds the remembered plan that fits a request: the nearest demonstrations vote.
 #
-# Each neighbour votes for its own steps, and for every tool whose name shares a word with one it was asked for
-# (`delete_note` votes for `delete_mail` and for `find_notes`), so that a request can be understood although nobody
-# taught this very combination. Tool texts and examples count beside the votes: a tool added today can be chosen
-# today.
+# Each neighbour votes for its own steps. Beside what they vote for, the tools that the heads find likeliest and those
+# whose own texts are nearest are tried: a tool added today can be chosen today. Which of all these is best is weighed
+# by what was learnt (`OptionOdds`).
 
 N_NEIGHBOURS = 25
 N_CANDIDATES = 8
@@ -158,10 +151,8 @@ _SHARPNESS = 8.0
 """Power of a likeness in its vote: near neighbours count far more than far ones."""
 _OWNERS_VOTES, _LEAST_OWN = 6.0, 0.7
 """How many votes the owner's own demonstration has, and the likeness from which on."""
-_W_TEXT = 0.6
-"""Weight of a tool's own words beside the votes."""
-_N_MEANT = 3
-"""Number of tools that the heads find likeliest, each of which is tried."""
+_N_MEANT, _N_DESCRIBED = 3, 5
+"""Number of tools that the heads find likeliest, and of those whose texts are nearest, each of which is tried."""
 _LEAST_MEANT = 0.02
 """Score below which a tool is as unlikely as can be."""
 _SAME = 0.9
@@ -195,6 +186,20 @@ class Candidate:
     """Score in the heads of nothing that a tool does, or of talk."""
     is_untaught: bool = False
     """True when the heads know none of these tools; their scores are those of nothing."""
+
+    @property
+    def readings(self) -> dict[str, float]:
+        """Return what speaks for it before it is filled, by the names of `READINGS`."""
+        return {
+            "votes": self.votes,
+            "text": self.text,
+            "meant": self.meant,
+            "odds": self.odds,
+            "rival": self.rival,
+            "unmeant": self.unmeant,
+            "untaught": float(self.is_untaught),
+            "described": self.text if self.is_untaught else 0.0,
+        }
 
     @property
     def leaves(self) -> tuple[str, ...]:
@@ -288,7 +293,6 @@ class Ballot:
             if self._remembered.is_owners(row):  # the owner's correction of these very words ends the vote
                 return [replace(candidate, votes=1.0, text=1.0, meant=1.0)]
             best.setdefault(skeleton(candidate.steps), candidate)
-        for_word: dict[str, float] = {}
         for (value, row, example), weight in votes:
             if row >= 0:
                 candidate = self._of_row(row, value)
@@ -301,9 +305,7 @@ class Ballot:
             key = skeleton(candidate.steps)
             own[key] = own.get(key, 0.0) + weight
             best[key] = _merged(best.get(key), candidate)
-            for word in self._words(candidate.leaves):
-                for_word[word] = for_word.get(word, 0.0) + weight
-        for tool in [] if is_long else self._likely_tools(unit, for_word):
+        for tool in [] if is_long else self._likely_tools(unit):
             extra = self._best_of(tool, likeness) or self._of_tool(tool, float(self._texts[self._place(tool), unit]))
             if extra is not None:
                 best.setdefault(skeleton(extra.steps), extra)
@@ -321,7 +323,8 @@ class Ballot:
                     ),
                 )
             )
-        found.sort(key=lambda c: (-(c.votes + _W_TEXT * c.text + 2 * c.meant), c.rests_on, c.leaves))
+        odds = shipped_odds()
+        found.sort(key=lambda c: (-odds.of(c.readings), c.rests_on, c.leaves))
         alike = {self._remembered.rows[row].id for row in same}
         return [c for rank, c in enumerate(found) if rank < N_CANDIDATES or alike & set(c.rests_on)]
 
@@ -365,9 +368,6 @@ class Ballot:
 
     # ── Parts ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _words(self, tools: Sequence[str]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(w for tool in tools for w in self._offered.words[tool])) or (NOTHING,)
-
     def _place(self, tool: str) -> int:
         return self._offered.place[tool]
 
@@ -393,23 +393,10 @@ class Ballot:
         row = max(rows, key=lambda r: (float(likeness[r]), -r))
         return self._of_row(row, float(likeness[row]))
 
-    def _likely_tools(self, unit: int, for_word: Mapping[str, float]) -> list[str]:
-        """Return tools that the words of the votes and the tools' own texts suggest."""
-        texts = self._texts[:, unit]
-        near = {self._offered.names[i] for i in _largest(texts, 5)}
-        for word in for_word:
-            near.update(self._offered.with_word.get(word, ())[:50])
-        ranked = sorted(
-            near,
-            key=lambda tool: (
-                -(
-                    sum(for_word.get(w, 0.0) for w in self._offered.words[tool]) / len(self._offered.words[tool])
-                    + _W_TEXT * float(texts[self._place(tool)])
-                ),
-                tool,
-            ),
-        )
-        return list(dict.fromkeys([*self._likeliest(unit)[:_N_MEANT], *ranked[:5]]))
+    def _likely_tools(self, unit: int) -> list[str]:
+        """Return the tools that the heads find likeliest, then those whose own texts are nearest."""
+        described = [self._offered.names[k] for k in _largest(self._texts[:, unit], _N_DESCRIBED)]
+        return list(dict.fromkeys([*self._likeliest(unit)[:_N_MEANT], *described]))
 
 
 def _largest(values: NDArray[np.float32], n: int) -> list[int]:
