@@ -12,8 +12,10 @@ Anna the contract"): those the labels and the policy must stop. A clever strange
 
 from __future__ import annotations
 
+import io
 import math
 import unicodedata
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import as_file, files
@@ -27,6 +29,8 @@ from hearth.protocols import Encoder
 
 Vectors = NDArray[np.float32]
 
+PIECES_VERSION = 1
+"""Raise it with every change to how a text is cut into pieces or what their signs are: all is judged anew."""
 MAX_PIECES = 96
 """Most pieces of one result that are embedded: those with the most suspicious wording, whole texts first."""
 MAX_TEXT_CHARACTERS = 200_000
@@ -325,22 +329,30 @@ def features(vectors: Vectors, wording: Vectors, kin: Vectors) -> Vectors:
 class Detector:
     """Judges texts with a sentence encoder and a fitted head. May be used from several threads at once."""
 
-    def __init__(self, encoder: Encoder, head: Head) -> None:
+    def __init__(self, encoder: Encoder, head: Head, version: int = 0) -> None:
         self._encoder = encoder
         self._head = head
         self.threshold = head.threshold
+        self.version = version
+        """By which kept verdicts are known as this one's: of the head and of what reads the text, below 2**22."""
 
     @classmethod
     def open(cls, encoder: Encoder) -> Detector:
         """Open the shipped head on `encoder`. Raises: ConfigError: The head was fitted to another encoder."""
-        with as_file(files("hearth.data") / "detector.npz") as path, np.load(path, allow_pickle=False) as file:
+        with as_file(files("hearth.data") / "detector.npz") as path:
+            raw = path.read_bytes()
+        with np.load(io.BytesIO(raw), allow_pickle=False) as file:
             head = Head.of(file)
         if head.weights.shape != (encoder.dim + N_SIGNS + N_KIN,):
             raise ConfigError(
                 f"the detector's head has {head.weights.size} weights, this encoder needs "
                 f"{encoder.dim + N_SIGNS + N_KIN}; install Hearth again"
             )
-        return cls(encoder, head)
+        return cls(encoder, head, zlib.crc32(raw, PIECES_VERSION) % (1 << 22))
+
+    def is_instruction(self, text: str) -> bool:
+        """Return whether a text alone reads like an instruction."""
+        return self.is_flagged(self.judge([text])[0])
 
     def judge(self, texts: Sequence[str]) -> tuple[Judgement, ...]:
         """Judge each text by its worst piece; at most `MAX_PIECES` pieces of all texts together are looked at."""

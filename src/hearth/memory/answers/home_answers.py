@@ -528,6 +528,8 @@ MOST_WAITING_S = 20.0
 MOST_WAITING_TO_PLAN_S = 3.0
 MOST_WAITING_FOR_PICTURES_S = 5.0
 """Of those seconds: for pictures in mails, which are read when all else is."""
+_MANY_READ = 0.1
+"""Share of the home's files that are new from which its lists of words are merged."""
 _WITHOUT_PICTURES = ":pictures wait"
 """Behind the fingerprint of a file in which pictures are still to be read."""
 _BY_STRANGERS = frozenset({"mail", "document", "event"})
@@ -565,7 +567,8 @@ class HomeAnswers:
 
     def __init__(self, store: Store, encoder: Encoder | None, reader: AnswerReader) -> None:
         self._questions = questions_for(encoder, reader.cache_dir)
-        self.passages = PassageStore(store, encoder, self._questions)
+        judge = self._opened_detector if encoder is not None else None
+        self.passages = PassageStore(store, encoder, self._questions, judge)
         self._encoder = encoder
         self._reader = reader
         self._operations = AskedOperations(encoder)
@@ -630,13 +633,18 @@ class HomeAnswers:
 
         Stopped anywhere, what was done is kept. Raises: StoreError: The disk is full, say.
         """
-        for n, n_all in self.refresh(workspace, zone):
-            yield Building("files", n, n_all)
+        n_read = 0
+        for n_read, n_all in self.refresh(workspace, zone):
+            yield Building("files", n_read, n_all)
         for n, n_all in self.read_pictures(workspace, zone):
             yield Building("pictures", n, n_all)
         n_all = self.passages.n_waiting()
+        if max(n_read, n_all) > _MANY_READ * len(self.passages.fingerprints()):
+            self.passages.merge_words()  # what it frees in the database the vectors take
         for n in self.passages.embed():
             yield Building("meaning", n, max(n, n_all))
+        for n in self.passages.judge():
+            yield Building("meaning", n_all, n_all + n)
 
     def _read(
         self, path: str, fingerprint: str, workspace: Workspace, zone: dt.tzinfo | None, *, with_pictures: bool = False
@@ -1012,7 +1020,7 @@ class HomeAnswers:
             and (
                 one.chance < LEAST_BESIDE
                 or one.candidate.passage.kind not in _BY_STRANGERS
-                or not self._is_instruction(one.candidate.passage.text)
+                or not self._is_instruction_in(one.candidate)
             )
         ]
 
@@ -1035,17 +1043,25 @@ class HomeAnswers:
         """Return a reading that tells its whole sentence, with doubt: what an order says is no answer."""
         return replace(one, text=f"“{sentence_of(one)}”", is_yes=None, chance=min(one.chance, _QUOTED))
 
+    def _is_instruction_in(self, one: Candidate) -> bool:
+        """Return whether the text of a passage reads like an instruction, as it was judged ahead."""
+        return one.is_instruction if one.is_instruction is not None else self._is_instruction(one.passage.text)
+
     def _is_instruction(self, text: str) -> bool:
         score = self._instruction_score(text)
         return self._detector is not None and score > self._detector.threshold
 
     def _instruction_score(self, text: str) -> float:
         """Score how much a text reads like an instruction; the least there is without an encoder."""
-        if self._encoder is None:
-            return -math.inf
+        return self._opened_detector().judge([text])[0].score if self._encoder is not None else -math.inf
+
+    def _opened_detector(self) -> Detector:
+        """Return the detector of instructions; only with an encoder."""
         if self._detector is None:
+            if self._encoder is None:
+                raise ValueError("nothing reads texts for the detector of instructions")
             self._detector = Detector.open(self._encoder)
-        return self._detector.judge([text])[0].score
+        return self._detector
 
 
 def _new_of(found: Mapping[str, str], known: Mapping[str, str]) -> list[str]:

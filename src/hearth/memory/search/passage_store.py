@@ -7,8 +7,9 @@ import datetime as dt
 import hashlib
 import itertools
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,6 +113,9 @@ def _head(text: str, start: int, end: int, head: str) -> str:
 # that is gone leaves no row, no word and no vector. What the owner had forgotten stays out by its keyed digest,
 # although its file still holds it.
 #
+# Whether a passage reads like an instruction hangs on its text alone, so it is judged once, ahead of any question, and
+# its verdict is kept beside its vector, with what judged it.
+#
 # Covered: words (BM25) and meaning (vectors of a passage and of its windows, 2 bits a number, compared exactly) side
 # by side; a passage without a vector is found by its words. Not covered: which of the passages found answers
 # (`answer_reading`), languages without spaces.
@@ -119,9 +123,9 @@ def _head(text: str, start: int, end: int, head: str) -> str:
 N_BY_WORDS, N_BY_MEANING = 40, 24
 N_BESIDE = 4
 """Passages of other kinds that are found by words however many mails hold more of them."""
-EMBED_BATCH = 8
-"""Passages that get their vectors at once, with all their windows: well under a second, so that nobody waits longer for
-whoever gives way between two batches."""
+EMBED_BATCH = 4
+"""Passages that get their vectors and verdicts at once, with all their windows: well under a second, so that nobody
+waits longer for whoever gives way between two batches."""
 N_NEAR = 200
 """Passages whose windows are compared, those that are nearest as a whole."""
 WINDOW_CHARACTERS = 150
@@ -134,14 +138,24 @@ _CODE_BYTES = DIM // 4
 _BYTE_LEVELS = _LEVELS[(np.arange(256)[:, None] >> np.array([0, 2, 4, 6])) & 3]
 """The four levels that each byte holds, shape [256, 4]."""
 _MOST_ASKED_WORDS = 24
-_WEIGHTS = "6.0, 4.0, 1.0"
-"""BM25 weights of title, person and text."""
+_WEIGHTS = "1.0, 6.0, 4.0"
+"""BM25 weights of text, title and person."""
 _OF_OTHERS = frozenset({"mail", "document"})
 """Kinds of records that others may have written."""
 _CHANGED = "passages_changed"
 """Under which the database counts changes of passages."""
 _N_SAYING = 20
 """Most passages that are looked at for a word."""
+_JUDGED = "SELECT passage.*, verdict FROM passage LEFT JOIN passage_vector USING (number)"
+
+
+class Judge(Protocol):
+    """Tells whether a text reads like an instruction."""
+
+    version: int
+    """Another one judges otherwise; at least 0, below 2**22."""
+
+    def is_instruction(self, text: str) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,19 +197,29 @@ class Candidate:
     """BM25, at least 0; 0: it shares no word."""
     cosine: float
     """Likeness of meaning, of the passage and of its best window in the mean, in [-1, 1]; 0 without a vector."""
+    is_instruction: bool | None = None
+    """Whether its text reads like an instruction; None: it was not judged ahead."""
 
 
 class PassageStore:
     """The passages in the home's database."""
 
-    def __init__(self, store: Store, encoder: Encoder | None, questions: Encoder | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        encoder: Encoder | None,
+        questions: Encoder | None = None,
+        judge: Callable[[], Judge] | None = None,
+    ) -> None:
         """Open the passages.
 
         Args:
             encoder: Of passages; None: they are found by words alone.
             questions: Of questions, into the same space; None: as passages.
+            judge: Opens what judges passages ahead; None: nothing is judged.
         """
         self._store = store
+        self._judge = judge
         self.encoder = encoder
         self._questions = questions or encoder
         self._vectors: _Vectors | None = None
@@ -229,7 +253,7 @@ class PassageStore:
         gone = {row[0] for row in self._store.query("SELECT digest FROM passage_forgotten")}
         with self._store.transaction(is_synced=False) as cursor:
             cursor.execute("DELETE FROM passage_file WHERE path = ?", (path,))
-            cursor.execute("INSERT INTO passage_file VALUES (?, ?, ?)", (path, fingerprint, _plain(fault)))
+            numbers: list[int] = []
             for one in passages:
                 if gone and digest_of(salt_of(self._store), one.text) in gone:
                     continue
@@ -241,6 +265,11 @@ class PassageStore:
                         *(moment_text(one.at) if one.at is not None else "", _plain(one.text)),
                     ),
                 )
+                numbers.append(cursor.lastrowid or 0)
+            cursor.execute(
+                "INSERT INTO passage_file VALUES (?, ?, ?, ?, ?)",
+                (path, fingerprint, _plain(fault), *((numbers[0], numbers[-1]) if numbers else (None, None))),
+            )
             note_change(cursor)
 
     def drop(self, paths: Iterable[str]) -> None:
@@ -253,7 +282,8 @@ class PassageStore:
         """Give passages their vectors; yield how many are done. If stopped anywhere, finished work is kept.
 
         Args:
-            first: Numbers of passages that are wanted first; with `limit` 0 only these.
+            first: Numbers of passages that are wanted first; with `limit` 0 only these. Somebody waits for them, so
+                they are judged later.
         """
         n_done = 0
         while self.encoder is not None:
@@ -270,19 +300,57 @@ class PassageStore:
                 return
             if rows:
                 vectors = _vectors_of([_passage(row) for row in rows], self.encoder)
+                verdicts = [None if some else self._verdict_of(row["text"]) for row in rows]
                 with self._store.transaction(is_synced=False) as cursor:
                     cursor.executemany(
                         # A file that was read anew meanwhile may have given its number to other words.
-                        "INSERT OR IGNORE INTO passage_vector SELECT number, ? FROM passage"
-                        " WHERE number = ? AND title = ? AND person = ? AND text = ?",
+                        "INSERT OR IGNORE INTO passage_vector (number, verdict, vector) SELECT number, ?, ?"
+                        " FROM passage WHERE number = ? AND title = ? AND person = ? AND text = ?",
                         [
-                            (vector, row["number"], row["title"], row["person"], row["text"])
-                            for vector, row in zip(vectors, rows, strict=True)
+                            (verdict, vector, row["number"], row["title"], row["person"], row["text"])
+                            for verdict, vector, row in zip(verdicts, vectors, rows, strict=True)
                         ],
                     )
                     note_change(cursor)
             n_done += EMBED_BATCH if some else len(rows)
             yield n_done
+
+    def judge(self) -> Iterator[int]:
+        """Judge the passages that got a vector but no verdict, or another judge's; yield how many are done."""
+        n_done = 0
+        if self._judge is None:
+            return
+        while rows := self._store.query(
+            f"{_JUDGED} WHERE vector IS NOT NULL AND ifnull(verdict, -1) >> 1 <> ? LIMIT ?",
+            (self._judge().version, EMBED_BATCH),
+        ):
+            verdicts = [(self._verdict_of(row["text"]), row["number"], row["text"]) for row in rows]
+            with self._store.transaction(is_synced=False) as cursor:
+                cursor.executemany(
+                    "UPDATE passage_vector SET verdict = ?"
+                    " WHERE number = (SELECT number FROM passage WHERE number = ? AND text = ?)",
+                    verdicts,
+                )
+            n_done += len(rows)
+            yield n_done
+
+    def _verdict_of(self, text: str) -> int | None:
+        """Return a verdict as it is kept: who judged, and in the last bit what."""
+        if self._judge is None:
+            return None
+        judge = self._judge()
+        return judge.version << 1 | judge.is_instruction(text)
+
+    def _verdict_in(self, row: sqlite3.Row) -> bool | None:
+        """Return this judge's verdict, where it is kept."""
+        kept = row["verdict"]
+        is_known = self._judge is not None and isinstance(kept, int) and kept >> 1 == self._judge().version
+        return bool(kept & 1) if is_known else None
+
+    def merge_words(self) -> None:
+        """Merge the lists of words into one, after many files were read: it is smaller, and read faster."""
+        with self._store.transaction(is_synced=False) as cursor:
+            cursor.execute("INSERT INTO passage_words (passage_words) VALUES ('optimize')")
 
     # ── Finding ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -292,7 +360,7 @@ class PassageStore:
         words = self._by_words(asked) if asked else {}
         if len(words) == N_BY_WORDS and sum(row["kind"] != "mail" for row in self._rows(words)) < N_BESIDE:
             # The plus sign has each row found checked, instead of the words looked up once more for each row.
-            beside = "AND +rowid IN (SELECT number FROM passage WHERE kind <> 'mail')"
+            beside = "AND +rowid IN (SELECT number FROM passage INDEXED BY passage_beside_mail WHERE kind <> 'mail')"
             words |= self._by_words(asked, N_BESIDE, beside)
         with contextlib.suppress(StoreError):  # the disk is full, say: those without a vector are found by their words
             for _ in self.embed(0, list(words)):
@@ -302,7 +370,9 @@ class PassageStore:
         near = sorted(cosines, key=lambda number: -cosines[number])[:N_BY_MEANING] if len(cosines) else []
         rows = self._rows(dict.fromkeys([*words, *near]))
         return [
-            Candidate(_passage(row), words.get(row["number"], 0.0), cosines.get(row["number"], 0.0))
+            Candidate(
+                *(_passage(row), words.get(row["number"], 0.0), cosines.get(row["number"], 0.0)), self._verdict_in(row)
+            )
             for row in rows
             if not kinds or row["kind"] in kinds
         ]
@@ -311,9 +381,10 @@ class PassageStore:
         """Return passages of some kinds, newest first; with `match`, those that hold all its content words."""
         marks = ",".join("?" * len(kinds))
         words = _match(match, " AND ")
+        beside = "AND kind <> 'mail'" if "mail" not in kinds else ""  # by the index of the few that are none
         where = "AND number IN (SELECT rowid FROM passage_words WHERE passage_words MATCH ?)" if words else ""
         rows = self._store.query(
-            f"SELECT * FROM passage WHERE kind IN ({marks}) {where} ORDER BY at DESC, number LIMIT ?",  # noqa: S608 - question marks only
+            f"SELECT * FROM passage WHERE kind IN ({marks}) {beside} {where} ORDER BY at DESC, number LIMIT ?",  # noqa: S608 - question marks only
             (*kinds, *((words,) if words else ()), limit),
         )
         return [_passage(row) for row in rows]
@@ -355,7 +426,7 @@ class PassageStore:
     def _rows(self, numbers: Iterable[int]) -> list[sqlite3.Row]:
         wanted = list(numbers)
         marks = ",".join("?" * len(wanted))
-        return list(self._store.query(f"SELECT * FROM passage WHERE number IN ({marks})", wanted))  # noqa: S608 - question marks only
+        return list(self._store.query(f"{_JUDGED} WHERE number IN ({marks})", wanted))
 
     def _by_words(self, match: str, limit: int = N_BY_WORDS, where: str = "") -> dict[int, float]:
         rows = self._store.query(
