@@ -334,7 +334,7 @@ class Detector:
         self._head = head
         self.threshold = head.threshold
         self.version = version
-        """By which kept verdicts are known as this one's: of the head and of what reads the text, below 2**22."""
+        """By which kept verdicts are known as this one's: of the head and of what reads the text, below 2**32."""
 
     @classmethod
     def open(cls, encoder: Encoder) -> Detector:
@@ -348,11 +348,24 @@ class Detector:
                 f"the detector's head has {head.weights.size} weights, this encoder needs "
                 f"{encoder.dim + N_SIGNS + N_KIN}; install Hearth again"
             )
-        return cls(encoder, head, zlib.crc32(raw, PIECES_VERSION) % (1 << 22))
+        return cls(encoder, head, zlib.crc32(raw, PIECES_VERSION))
 
-    def is_instruction(self, text: str) -> bool:
-        """Return whether a text alone reads like an instruction."""
-        return self.is_flagged(self.judge([text])[0])
+    def verdict(self, text: str, least: float) -> tuple[bool, bool]:
+        """Judge a text that is long kept.
+
+        Returns:
+            Whether it reads like an instruction; whether no sentence of it does from a score of `least` on when it is
+            read by itself (`is_within`).
+        """
+        judged = self.judge([text])[0]
+        found = list(pieces(_shortened(text)))
+        if math.isinf(judged.score) or len(found) > MAX_PIECES:
+            return self.is_flagged(judged), not found and judged.score < 0
+        if len(found) <= _FEWEST_OTHERS:
+            return self.is_flagged(judged), judged.score <= least
+        vectors = self._encoder.encode([piece.text for piece in found])
+        alone = features(vectors, np.stack([signs(p.text) for p in found]), np.full((len(found), N_KIN), ALIEN))
+        return self.is_flagged(judged), float(self._head.score(alone).max()) <= least
 
     def judge(self, texts: Sequence[str]) -> tuple[Judgement, ...]:
         """Judge each text by its worst piece; at most `MAX_PIECES` pieces of all texts together are looked at."""
@@ -393,6 +406,13 @@ class Detector:
         masks = np.split(kept, ends[:-1])
         chosen = [[p for p, is_kept in zip(ps, mask) if is_kept] for ps, mask in zip(found, masks)]
         return chosen, [marks[mask] for marks, mask in zip(wording, masks)]
+
+
+def is_within(sentence: str, text: str) -> bool:
+    """Return whether a sentence is judged by pieces that are judged in a text, too, and by nothing else."""
+    found = [piece.text for piece in pieces(sentence)]
+    is_alone = len(found) <= _FEWEST_OTHERS and _signed(sentence) is None and not hidden_text(sentence)
+    return is_alone and {piece.text for piece in pieces(_shortened(text))}.issuperset(found)
 
 
 def _signed(text: str) -> Piece | None:

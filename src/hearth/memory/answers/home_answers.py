@@ -72,9 +72,9 @@ from hearth.memory.search.collecting import (
     reads_pictures,
     unquoted_place_of,
 )
-from hearth.memory.search.passage_store import Candidate, Passage, PassageStore, unwrapped
+from hearth.memory.search.passage_store import Candidate, Passage, PassageStore, Verdict, unwrapped
 from hearth.memory.search.search_words import STOP_WORDS, keys_of, telling_words, times_named
-from hearth.models.injection_classifier import Detector
+from hearth.models.injection_classifier import Detector, is_within
 from hearth.models.lora_encoder import questions_for
 from hearth.protocols import CallContext, Encoder, HomeAnswer, Witness, Workspace
 from hearth.storage.database import Store
@@ -552,6 +552,20 @@ _PLURALS |= {"reminder": "reminders"}
 
 
 @dataclass(frozen=True, slots=True)
+class _Judge:
+    """Judges passages ahead of any question."""
+
+    detector: Detector
+
+    @property
+    def version(self) -> int:
+        return zlib.crc32(str(LEAST_ORDER).encode(), self.detector.version) % (1 << 21)
+
+    def verdict(self, text: str) -> Verdict:
+        return Verdict(*self.detector.verdict(text, LEAST_ORDER))
+
+
+@dataclass(frozen=True, slots=True)
 class Building:
     """How far a stage of building the index is."""
 
@@ -567,7 +581,7 @@ class HomeAnswers:
 
     def __init__(self, store: Store, encoder: Encoder | None, reader: AnswerReader) -> None:
         self._questions = questions_for(encoder, reader.cache_dir)
-        judge = self._opened_detector if encoder is not None else None
+        judge = (lambda: _Judge(self._opened_detector())) if encoder is not None else None
         self.passages = PassageStore(store, encoder, self._questions, judge)
         self._encoder = encoder
         self._reader = reader
@@ -1028,7 +1042,10 @@ class HomeAnswers:
         """Return whether a stranger's answer stands in an order: to the assistant, or to say something."""
         if not one.is_strangers or one.chance < LEAST_BESIDE:
             return False
-        return self._orders(sentence_of(one))
+        sentence, found = sentence_of(one), one.candidate
+        if found.verdict is not None and found.verdict.is_calm and is_within(sentence, found.passage.text):
+            return is_order_to_say(sentence)
+        return self._orders(sentence)
 
     def _orders(self, sentence: str) -> bool:
         """Return whether a stranger's words order the assistant about, or to say something."""
@@ -1045,7 +1062,7 @@ class HomeAnswers:
 
     def _is_instruction_in(self, one: Candidate) -> bool:
         """Return whether the text of a passage reads like an instruction, as it was judged ahead."""
-        return one.is_instruction if one.is_instruction is not None else self._is_instruction(one.passage.text)
+        return one.verdict.is_instruction if one.verdict is not None else self._is_instruction(one.passage.text)
 
     def _is_instruction(self, text: str) -> bool:
         score = self._instruction_score(text)

@@ -9,7 +9,7 @@ import itertools
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,13 +149,23 @@ _N_SAYING = 20
 _JUDGED = "SELECT passage.*, verdict FROM passage LEFT JOIN passage_vector USING (number)"
 
 
+class Verdict(NamedTuple):
+    """How a passage's text reads."""
+
+    is_instruction: bool
+    is_calm: bool
+    """No sentence of it reads like an order by itself."""
+
+
 class Judge(Protocol):
-    """Tells whether a text reads like an instruction."""
+    """Tells how a text reads."""
 
-    version: int
-    """Another one judges otherwise; at least 0, below 2**22."""
+    @property
+    def version(self) -> int:
+        """Of another version are other verdicts; at least 0, below 2**21."""
+        ...
 
-    def is_instruction(self, text: str) -> bool: ...
+    def verdict(self, text: str) -> Verdict: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +207,8 @@ class Candidate:
     """BM25, at least 0; 0: it shares no word."""
     cosine: float
     """Likeness of meaning, of the passage and of its best window in the mean, in [-1, 1]; 0 without a vector."""
-    is_instruction: bool | None = None
-    """Whether its text reads like an instruction; None: it was not judged ahead."""
+    verdict: Verdict | None = None
+    """How its text reads; None: it was not judged ahead."""
 
 
 class PassageStore:
@@ -321,7 +331,7 @@ class PassageStore:
         if self._judge is None:
             return
         while rows := self._store.query(
-            f"{_JUDGED} WHERE vector IS NOT NULL AND ifnull(verdict, -1) >> 1 <> ? LIMIT ?",
+            f"{_JUDGED} WHERE vector IS NOT NULL AND ifnull(verdict, -1) >> 2 <> ? LIMIT ?",
             (self._judge().version, EMBED_BATCH),
         ):
             verdicts = [(self._verdict_of(row["text"]), row["number"], row["text"]) for row in rows]
@@ -335,17 +345,18 @@ class PassageStore:
             yield n_done
 
     def _verdict_of(self, text: str) -> int | None:
-        """Return a verdict as it is kept: who judged, and in the last bit what."""
+        """Return a verdict as it is kept: who judged, and in the last bits what."""
         if self._judge is None:
             return None
         judge = self._judge()
-        return judge.version << 1 | judge.is_instruction(text)
+        found = judge.verdict(text)
+        return judge.version << 2 | found.is_calm << 1 | found.is_instruction
 
-    def _verdict_in(self, row: sqlite3.Row) -> bool | None:
+    def _verdict_in(self, row: sqlite3.Row) -> Verdict | None:
         """Return this judge's verdict, where it is kept."""
         kept = row["verdict"]
-        is_known = self._judge is not None and isinstance(kept, int) and kept >> 1 == self._judge().version
-        return bool(kept & 1) if is_known else None
+        is_known = self._judge is not None and isinstance(kept, int) and kept >> 2 == self._judge().version
+        return Verdict(bool(kept & 1), bool(kept & 2)) if is_known else None
 
     def merge_words(self) -> None:
         """Merge the lists of words into one, after many files were read: it is smaller, and read faster."""
