@@ -327,13 +327,15 @@ class PassageStore:
 
     def judge(self) -> Iterator[int]:
         """Judge the passages that got a vector but no verdict, or another judge's; yield how many are done."""
-        n_done = 0
+        n_done = last = 0
         if self._judge is None:
             return
         while rows := self._store.query(
-            f"{_JUDGED} WHERE vector IS NOT NULL AND ifnull(verdict, -1) >> 2 <> ? LIMIT ?",
-            (self._judge().version, EMBED_BATCH),
+            f"{_JUDGED} WHERE number > ? AND vector IS NOT NULL AND ifnull(verdict, -1) >> 2 <> ? ORDER BY number"
+            " LIMIT ?",
+            (last, self._judge().version, EMBED_BATCH),
         ):
+            last = rows[-1]["number"]
             verdicts = [(self._verdict_of(row["text"]), row["number"], row["text"]) for row in rows]
             with self._store.transaction(is_synced=False) as cursor:
                 cursor.executemany(
