@@ -984,9 +984,16 @@ class HomeAnswers:
             # The record of an event says when and where, and nothing of what was said there.
             found = [one for one in found if one.passage.kind != "event"]
         known = known_addresses(call)
+
+        @functools.cache
+        def is_own(passage: Passage) -> bool:
+            return not is_strangers(passage, known, call.workspace)
+
+        # Of what somebody said, the newest counts, however likely.
+        may_stop = None if _DECIDED.match(question) or SAID_ABOUT.match(question) else is_own
         read = [
-            replace(one, is_strangers=is_strangers(one.candidate.passage, known, call.workspace))
-            for one in self._telling(read_passages(question, found, self._reader, people))
+            replace(one, is_strangers=not is_own(one.candidate.passage))
+            for one in self._telling(read_passages(question, found, self._reader, people, may_stop))
         ]
         quoted = [self._as_quotation(one) if self._is_order(one) else one for one in read]
         return own_first(question, sorted(quoted, key=lambda one: -one.chance))
