@@ -528,6 +528,8 @@ MOST_WAITING_S = 20.0
 MOST_WAITING_TO_PLAN_S = 3.0
 MOST_WAITING_FOR_PICTURES_S = 5.0
 """Of those seconds: for pictures in mails, which are read when all else is."""
+_MAILS = "mail"
+_BESIDE_MAILS = tuple(folder for folder in FOLDERS if folder != _MAILS)
 _MANY_READ = 0.1
 """Share of the home's files that are new from which its lists of words are merged."""
 _WITHOUT_PICTURES = ":pictures wait"
@@ -549,6 +551,18 @@ _DECIDED = re.compile(
 )
 _PLURALS = {"mail": "mails", "note": "notes", "document": "documents", "event": "events", "contact": "cards"}
 _PLURALS |= {"reminder": "reminders"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """A state of the home in which all its mails are read."""
+
+    known: Mapping[str, str]
+    """What `PassageStore.fingerprints` returned; it is told by which object it is."""
+    mails: Sequence[str]
+    """What the workspace listed, likewise."""
+    beside: Mapping[str, str]
+    """Those of `known` that are no mails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -587,6 +601,7 @@ class HomeAnswers:
         self._reader = reader
         self._operations = AskedOperations(encoder)
         self._detector: Detector | None = None
+        self._settled: _Settled | None = None
 
     def rest(self) -> None:
         """Hand back the memory of what the first question opened; the next one opens it again."""
@@ -601,27 +616,44 @@ class HomeAnswers:
 
         Stopped anywhere, what was read is kept. Raises: StoreError: The disk is full, say.
         """
-        found = self._fingerprints_in(workspace)
-        known = self.passages.fingerprints()
-        if gone := known.keys() - found.keys():
-            self.passages.drop(sorted(gone))
-        new = _new_of(found, known)
-        for n, path in enumerate(new, 1):
-            self._read(path, found[path], workspace, zone)
+        new, gone = self._changes_in(workspace)
+        if gone:
+            self.passages.drop(gone)
+        for n, (path, fingerprint) in enumerate(new.items(), 1):
+            self._read(path, fingerprint, workspace, zone)
             yield n, len(new)
 
     def n_new(self, workspace: Workspace) -> int:
         """Count the files that are new, or changed since they were read."""
-        return len(_new_of(self._fingerprints_in(workspace), self.passages.fingerprints()))
+        return len(self._changes_in(workspace)[0])
+
+    def _changes_in(self, workspace: Workspace) -> tuple[Mapping[str, str], Sequence[str]]:
+        """Return the fingerprints of files that are new or changed, by path, and the paths of those that are gone.
+
+        Mails were mostly all read: as long as their folders list the same and nothing was read since, none is compared
+        again.
+        """
+        known, mails = self.passages.fingerprints(), workspace.list(_MAILS)
+        settled = self._settled
+        if settled is not None and settled.known is known and settled.mails is mails:
+            folders, known = _BESIDE_MAILS, settled.beside
+        else:
+            folders = FOLDERS
+        found = self._fingerprints_in(workspace, folders)
+        new, gone = _new_of(found, known), sorted(known.keys() - found.keys())
+        if folders is FOLDERS and not any(path.startswith(f"{_MAILS}/") for path in (*new, *gone)):
+            beside = {path: now for path, now in known.items() if not path.startswith(f"{_MAILS}/")}
+            self._settled = _Settled(known, mails, beside)
+        return {path: found[path] for path in new}, gone
 
     @staticmethod
-    def _fingerprints_in(workspace: Workspace) -> dict[str, str]:
-        """Return what tells each file from what it was before, by path."""
+    def _fingerprints_in(workspace: Workspace, folders: Sequence[str]) -> dict[str, str]:
+        """Return what tells each file in some folders from what it was before, by path."""
         found: dict[str, str] = {}
-        for path in (path for folder in FOLDERS for path in workspace.list(folder) if is_indexed(path)):
+        for path in (path for folder in folders for path in workspace.list(folder) if is_indexed(path)):
             try:
                 # A mail's file is never written again under its name: so one of 20,000 is not asked for its time.
-                known_as = "" if path.startswith("mail/") else workspace.stat(path).fingerprint
+                known_as = "" if path.startswith(f"{_MAILS}/") else workspace.stat(path).fingerprint
                 found[path] = f"{READING_VERSION}:{known_as}"
             except ToolError:
                 continue  # gone meanwhile

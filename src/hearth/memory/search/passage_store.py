@@ -7,8 +7,9 @@ import datetime as dt
 import hashlib
 import itertools
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -135,6 +136,8 @@ _STEP = 0.151 / DIM**0.5
 """A number of a unit vector is one of four levels, times this: the best four for a normal distribution (Max 1960)."""
 _BETWEEN = np.array([-0.9816, 0.0, 0.9816]) / DIM**0.5
 _CODE_BYTES = DIM // 4
+_BLOCK = 1024
+"""Passages whose vectors are compared at once."""
 _BYTE_LEVELS = _LEVELS[(np.arange(256)[:, None] >> np.array([0, 2, 4, 6])) & 3]
 """The four levels that each byte holds, shape [256, 4]."""
 _MOST_ASKED_WORDS = 24
@@ -144,6 +147,8 @@ _OF_OTHERS = frozenset({"mail", "document"})
 """Kinds of records that others may have written."""
 _CHANGED = "passages_changed"
 """Under which the database counts changes of passages."""
+_FILES_CHANGED = "passage_files_changed"
+"""Under which it counts changes of files that were read."""
 _N_SAYING = 20
 """Most passages that are looked at for a word."""
 _JUDGED = "SELECT passage.*, verdict FROM passage LEFT JOIN passage_vector USING (number)"
@@ -235,12 +240,19 @@ class PassageStore:
         self._vectors: _Vectors | None = None
         self._read_at = ""
         """What `_stamp` was when the vectors were read."""
+        self._files: tuple[str, Mapping[str, str]] | None = None
+        """The files' fingerprints, and what `_stamp` was before they were read."""
 
     # ── Keeping ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def fingerprints(self) -> dict[str, str]:
-        """Return the fingerprint with which each file was read, by path."""
-        return {row[0]: row[1] for row in self._store.query("SELECT path, fingerprint FROM passage_file")}
+    def fingerprints(self) -> Mapping[str, str]:
+        """Return the fingerprint with which each file was read, by path; the same mapping again as long as no process
+        read one anew or dropped one."""
+        stamp = self._stamp(_FILES_CHANGED)
+        if self._files is None or self._files[0] != stamp:
+            rows = self._store.query("SELECT path, fingerprint FROM passage_file")
+            self._files = stamp, MappingProxyType({row[0]: row[1] for row in rows})
+        return self._files[1]
 
     def faults(self) -> dict[str, str]:
         """Return why files could not be read, by path."""
@@ -280,12 +292,14 @@ class PassageStore:
                 "INSERT INTO passage_file VALUES (?, ?, ?, ?, ?)",
                 (path, fingerprint, _plain(fault), *((numbers[0], numbers[-1]) if numbers else (None, None))),
             )
+            _count(cursor, _FILES_CHANGED)
             note_change(cursor)
 
     def drop(self, paths: Iterable[str]) -> None:
         """Remove everything of files that are gone. Raises: StoreError."""
         with self._store.transaction(is_synced=False) as cursor:
             cursor.executemany("DELETE FROM passage_file WHERE path = ?", [(path,) for path in paths])
+            _count(cursor, _FILES_CHANGED)
             note_change(cursor)
 
     def embed(self, limit: int | None = None, first: Sequence[int] = ()) -> Iterator[int]:
@@ -453,7 +467,7 @@ class PassageStore:
         """Return the likeness of the passages that are nearest as a whole, and of those `beside` them."""
         if vector is None:
             return {}
-        vectors, stamp = self._vectors, self._stamp()
+        vectors, stamp = self._vectors, self._stamp(_CHANGED)
         if vectors is None or stamp != self._read_at:
             rows = self._store.query("SELECT number, vector FROM passage_vector ORDER BY number")
             kept = [(row[0], row[1]) for row in rows if row[1] and len(row[1]) % _CODE_BYTES == 0]
@@ -461,8 +475,8 @@ class PassageStore:
             self._read_at = stamp
         return vectors.likenesses(vector, beside)
 
-    def _stamp(self) -> str:
-        rows = self._store.query("SELECT value FROM meta WHERE name = ?", (_CHANGED,))
+    def _stamp(self, name: str) -> str:
+        rows = self._store.query("SELECT value FROM meta WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else ""
 
 
@@ -491,7 +505,9 @@ class _Vectors:
         if not len(self.numbers):
             return {}
         asked = vector.astype(np.float32) * np.float32(_STEP)
-        nearest = np.argpartition(-(self.wholes @ asked), min(N_NEAR, len(self.numbers) - 1))[:N_NEAR]
+        # Block by block: of all at once a copy four times as large would be made.
+        blocks = (self.wholes[k : k + _BLOCK] @ asked for k in range(0, len(self.wholes), _BLOCK))
+        nearest = np.argpartition(-np.concatenate([*blocks]), min(N_NEAR, len(self.numbers) - 1))[:N_NEAR]
         places = np.union1d(nearest, np.flatnonzero(np.isin(self.numbers, list(beside))))
         codes = [self.codes[self.firsts[k] : self.firsts[k + 1]] for k in places]
         likeness = _levels(np.concatenate(codes)) @ asked
@@ -505,10 +521,14 @@ class _Vectors:
 def note_change(cursor: sqlite3.Cursor) -> None:
     """Let whoever holds vectors in RAM, in this process or another, read them anew: passages change in this
     transaction."""
+    _count(cursor, _CHANGED)
+
+
+def _count(cursor: sqlite3.Cursor, name: str) -> None:
     cursor.execute(
         "INSERT INTO meta (name, value) VALUES (?, '1')"
         " ON CONFLICT (name) DO UPDATE SET value = CAST(value AS INTEGER) + 1",
-        (_CHANGED,),
+        (name,),
     )
 
 
