@@ -602,6 +602,8 @@ class HomeAnswers:
         self._operations = AskedOperations(encoder)
         self._detector: Detector | None = None
         self._settled: _Settled | None = None
+        self._waiting_in: Mapping[str, str] | None = None
+        """What `PassageStore.fingerprints` returned when no picture waited any more."""
 
     def rest(self) -> None:
         """Hand back the memory of what the first question opened; the next one opens it again."""
@@ -668,10 +670,12 @@ class HomeAnswers:
         if not reads_pictures():
             return
         known = self.passages.fingerprints()
-        waiting = [path for path, fingerprint in known.items() if fingerprint.endswith(_WITHOUT_PICTURES)]
-        for n, path in enumerate(waiting, 1):
-            self._read(path, known[path].removesuffix(_WITHOUT_PICTURES), workspace, zone, with_pictures=True)
-            yield n, len(waiting)
+        if self._waiting_in is not known:
+            waiting = [path for path, fingerprint in known.items() if fingerprint.endswith(_WITHOUT_PICTURES)]
+            for n, path in enumerate(waiting, 1):
+                self._read(path, known[path].removesuffix(_WITHOUT_PICTURES), workspace, zone, with_pictures=True)
+                yield n, len(waiting)
+            self._waiting_in = known
 
     def build(self, workspace: Workspace, zone: dt.tzinfo | None) -> Iterator[Building]:
         """Do all that is left for every question to find everything: read what is new and the pictures that wait, and

@@ -149,6 +149,8 @@ _CHANGED = "passages_changed"
 """Under which the database counts changes of passages."""
 _FILES_CHANGED = "passage_files_changed"
 """Under which it counts changes of files that were read."""
+_MANY = 2000
+"""From so many passages on it takes long to weigh all that hold a word."""
 _N_SAYING = 20
 """Most passages that are looked at for a word."""
 _JUDGED = "SELECT passage.*, verdict FROM passage LEFT JOIN passage_vector USING (number)"
@@ -242,6 +244,8 @@ class PassageStore:
         """What `_stamp` was when the vectors were read."""
         self._files: tuple[str, Mapping[str, str]] | None = None
         """The files' fingerprints, and what `_stamp` was before they were read."""
+        self._counted: tuple[str, Mapping[str, int]] | None = None
+        """Likewise, of what is counted."""
 
     # ── Keeping ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -261,9 +265,12 @@ class PassageStore:
 
     def counts(self) -> dict[str, int]:
         """Count the records of each kind, and the passages under `passage`."""
-        rows = self._store.query("SELECT kind, count(DISTINCT record) FROM passage GROUP BY kind")
-        n_passages = self._store.query("SELECT count(*) FROM passage")[0][0]
-        return {**{row[0]: row[1] for row in rows}, **({"passage": n_passages} if n_passages else {})}
+        stamp = self._stamp(_CHANGED)
+        if self._counted is None or self._counted[0] != stamp:
+            rows = self._store.query("SELECT kind, count(DISTINCT record), count(*) FROM passage GROUP BY kind")
+            counted = {row[0]: row[1] for row in rows}
+            self._counted = stamp, counted | ({"passage": sum(row[2] for row in rows)} if rows else {})
+        return dict(self._counted[1])
 
     def n_waiting(self) -> int:
         """Count the passages that have no vector yet."""
@@ -383,7 +390,7 @@ class PassageStore:
 
     def find(self, question: str, kinds: Sequence[str] = ()) -> list[Candidate]:
         """Find the passages that share words with a question or come near its meaning, in no order."""
-        asked = _match(question)
+        asked = self._telling_match(question)
         words = self._by_words(asked) if asked else {}
         if len(words) == N_BY_WORDS and sum(row["kind"] != "mail" for row in self._rows(words)) < N_BESIDE:
             # The plus sign has each row found checked, instead of the words looked up once more for each row.
@@ -446,6 +453,20 @@ class PassageStore:
                 if row["kind"] not in _OF_OTHERS or len(records) > 1:
                     return True
         return False
+
+    def _telling_match(self, question: str) -> str:
+        """Write a full-text query of a question's content words, without those that more than half of many passages
+        hold: BM25 weighs them with nothing, and to weigh all their passages took longer than all else of a question."""
+        whole, n = _match(question), self.counts().get("passage", 0)
+        if n < _MANY:
+            return whole
+        forms = dict.fromkeys(form for word in _asked_words(question) for form in forms_of(word))
+        common = [form for form in forms if self._n_holding(f'"{form}"') > n / 2]
+        rest = " OR ".join(f'"{form}"' for form in forms if form not in common)
+        return rest if common and rest and self._is_any(rest) else whole
+
+    def _n_holding(self, match: str) -> int:
+        return int(self._store.query("SELECT count(*) FROM passage_words WHERE passage_words MATCH ?", (match,))[0][0])
 
     def _is_any(self, match: str) -> bool:
         return bool(self._store.query("SELECT 1 FROM passage_words WHERE passage_words MATCH ? LIMIT 1", (match,)))
@@ -580,8 +601,12 @@ def _levels(codes: NDArray[np.uint8]) -> NDArray[np.int8]:
 
 def _match(question: str, join: str = " OR ") -> str:
     """Write a full-text query of a question's content words; empty if it has none."""
+    return join.join(map(_any_form, _asked_words(question)))
+
+
+def _asked_words(question: str) -> list[str]:
     words = [word for word in dict.fromkeys(telling_words(in_single_words(question))) if word not in STOP_WORDS]
-    return join.join(map(_any_form, words[:_MOST_ASKED_WORDS]))
+    return words[:_MOST_ASKED_WORDS]
 
 
 def _any_form(word: str) -> str:
