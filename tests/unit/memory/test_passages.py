@@ -6,7 +6,7 @@ import datetime as dt
 import io
 import os
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from email.message import EmailMessage
 from pathlib import Path
@@ -1135,7 +1135,7 @@ def test_files_are_compared_again_only_when_something_changed(
     looked: list[tuple[str, ...]] = []
     compare = home._fingerprints_in
 
-    def noted(workspace: Workspace, folders: Sequence[str]) -> dict[str, str]:
+    def noted(workspace: Workspace, folders: Sequence[str]) -> Mapping[str, str]:
         looked.append(tuple(folders))
         return compare(workspace, folders)
 

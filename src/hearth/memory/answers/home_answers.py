@@ -8,6 +8,7 @@ import math
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Literal, TypeAlias
@@ -602,6 +603,8 @@ class HomeAnswers:
         self._operations = AskedOperations(encoder)
         self._detector: Detector | None = None
         self._settled: _Settled | None = None
+        self._listed: tuple[Sequence[str], Mapping[str, str]] | None = None
+        """What the workspace listed of mails, and the fingerprints of those that are read."""
         self._waiting_in: Mapping[str, str] | None = None
         """What `PassageStore.fingerprints` returned when no picture waited any more."""
 
@@ -648,17 +651,19 @@ class HomeAnswers:
             self._settled = _Settled(known, mails, beside)
         return {path: found[path] for path in new}, gone
 
-    @staticmethod
-    def _fingerprints_in(workspace: Workspace, folders: Sequence[str]) -> dict[str, str]:
+    def _fingerprints_in(self, workspace: Workspace, folders: Sequence[str]) -> Mapping[str, str]:
         """Return what tells each file in some folders from what it was before, by path."""
         found: dict[str, str] = {}
-        for path in (path for folder in folders for path in workspace.list(folder) if is_indexed(path)):
-            try:
-                # A mail's file is never written again under its name: so one of 20,000 is not asked for its time.
-                known_as = "" if path.startswith(f"{_MAILS}/") else workspace.stat(path).fingerprint
-                found[path] = f"{READING_VERSION}:{known_as}"
-            except ToolError:
-                continue  # gone meanwhile
+        if _MAILS in folders:
+            # A mail's file is never written again under its name: so one of 20,000 is not asked for its time.
+            mails = workspace.list(_MAILS)
+            if self._listed is None or self._listed[0] is not mails:
+                self._listed = mails, {path: f"{READING_VERSION}:" for path in mails if is_indexed(path)}
+            found |= self._listed[1]
+        beside = (folder for folder in folders if folder != _MAILS)
+        for path in (path for folder in beside for path in workspace.list(folder) if is_indexed(path)):
+            with suppress(ToolError):  # gone meanwhile
+                found[path] = f"{READING_VERSION}:{workspace.stat(path).fingerprint}"
         return found
 
     def read_pictures(self, workspace: Workspace, zone: dt.tzinfo | None) -> Iterator[tuple[int, int]]:

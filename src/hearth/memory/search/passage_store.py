@@ -242,10 +242,9 @@ class PassageStore:
         self._vectors: _Vectors | None = None
         self._read_at = ""
         """What `_stamp` was when the vectors were read."""
-        self._files: tuple[str, Mapping[str, str]] | None = None
-        """The files' fingerprints, and what `_stamp` was before they were read."""
-        self._counted: tuple[str, Mapping[str, int]] | None = None
-        """Likewise, of what is counted."""
+        self._files: _Files | None = None
+        self._counted: tuple[str, int] | None = None
+        """What `_stamp` was, and how many passages there were."""
 
     # ── Keeping ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -253,10 +252,10 @@ class PassageStore:
         """Return the fingerprint with which each file was read, by path; the same mapping again as long as no process
         read one anew or dropped one."""
         stamp = self._stamp(_FILES_CHANGED)
-        if self._files is None or self._files[0] != stamp:
+        if self._files is None or self._files.stamp != stamp:
             rows = self._store.query("SELECT path, fingerprint FROM passage_file")
-            self._files = stamp, MappingProxyType({row[0]: row[1] for row in rows})
-        return self._files[1]
+            self._files = _Files.of(stamp, {row[0]: row[1] for row in rows})
+        return self._files.shown
 
     def faults(self) -> dict[str, str]:
         """Return why files could not be read, by path."""
@@ -265,12 +264,16 @@ class PassageStore:
 
     def counts(self) -> dict[str, int]:
         """Count the records of each kind, and the passages under `passage`."""
+        rows = self._store.query("SELECT kind, count(DISTINCT record) FROM passage GROUP BY kind")
+        n_passages = self._store.query("SELECT count(*) FROM passage")[0][0]
+        return {**{row[0]: row[1] for row in rows}, **({"passage": n_passages} if n_passages else {})}
+
+    def _n_passages(self) -> int:
+        """Count the passages, once as long as nothing changes."""
         stamp = self._stamp(_CHANGED)
         if self._counted is None or self._counted[0] != stamp:
-            rows = self._store.query("SELECT kind, count(DISTINCT record), count(*) FROM passage GROUP BY kind")
-            counted = {row[0]: row[1] for row in rows}
-            self._counted = stamp, counted | ({"passage": sum(row[2] for row in rows)} if rows else {})
-        return dict(self._counted[1])
+            self._counted = stamp, int(self._store.query("SELECT count(*) FROM passage")[0][0])
+        return self._counted[1]
 
     def n_waiting(self) -> int:
         """Count the passages that have no vector yet."""
@@ -299,8 +302,10 @@ class PassageStore:
                 "INSERT INTO passage_file VALUES (?, ?, ?, ?, ?)",
                 (path, fingerprint, _plain(fault), *((numbers[0], numbers[-1]) if numbers else (None, None))),
             )
-            _count(cursor, _FILES_CHANGED)
+            stamp = _count(cursor, _FILES_CHANGED)
             note_change(cursor)
+        if self._files is not None:
+            self._files = self._files.with_one(stamp, path, fingerprint)
 
     def drop(self, paths: Iterable[str]) -> None:
         """Remove everything of files that are gone. Raises: StoreError."""
@@ -457,7 +462,7 @@ class PassageStore:
     def _telling_match(self, question: str) -> str:
         """Write a full-text query of a question's content words, without those that more than half of many passages
         hold: BM25 weighs them with nothing, and to weigh all their passages took longer than all else of a question."""
-        whole, n = _match(question), self.counts().get("passage", 0)
+        whole, n = _match(question), self._n_passages()
         if n < _MANY:
             return whole
         forms = dict.fromkeys(form for word in _asked_words(question) for form in forms_of(word))
@@ -490,8 +495,8 @@ class PassageStore:
             return {}
         vectors, stamp = self._vectors, self._stamp(_CHANGED)
         if vectors is None or stamp != self._read_at:
-            rows = self._store.query("SELECT number, vector FROM passage_vector ORDER BY number")
-            kept = [(row[0], row[1]) for row in rows if row[1] and len(row[1]) % _CODE_BYTES == 0]
+            rows = self._store.query("SELECT number, vector FROM passage_vector")  # they lie in another order
+            kept = sorted((number, code) for number, code in rows if code and len(code) % _CODE_BYTES == 0)
             vectors = self._vectors = _Vectors.of(kept)
             self._read_at = stamp
         return vectors.likenesses(vector, beside)
@@ -499,6 +504,28 @@ class PassageStore:
     def _stamp(self, name: str) -> str:
         rows = self._store.query("SELECT value FROM meta WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The files that were read."""
+
+    stamp: str
+    """What the database had counted of their changes."""
+    fingerprints: dict[str, str]
+    shown: Mapping[str, str]
+    """The same, to be told from what it was before any change by which object it is."""
+
+    @classmethod
+    def of(cls, stamp: str, fingerprints: dict[str, str]) -> _Files:
+        return cls(stamp, fingerprints, MappingProxyType(fingerprints))
+
+    def with_one(self, stamp: str, path: str, fingerprint: str) -> _Files | None:
+        """Return the files after one was read; None where another process changed some meanwhile."""
+        if int(stamp) != int(self.stamp or 0) + 1:
+            return None
+        self.fingerprints[path] = fingerprint  # a copy for each of 20,000 would take longer than to read them
+        return _Files.of(stamp, self.fingerprints)
 
 
 @dataclass(frozen=True, slots=True)
@@ -545,12 +572,14 @@ def note_change(cursor: sqlite3.Cursor) -> None:
     _count(cursor, _CHANGED)
 
 
-def _count(cursor: sqlite3.Cursor, name: str) -> None:
+def _count(cursor: sqlite3.Cursor, name: str) -> str:
+    """Count a change; return the count."""
     cursor.execute(
         "INSERT INTO meta (name, value) VALUES (?, '1')"
         " ON CONFLICT (name) DO UPDATE SET value = CAST(value AS INTEGER) + 1",
         (name,),
     )
+    return str(cursor.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()[0])
 
 
 def salt_of(store: Store) -> bytes:
