@@ -12,8 +12,10 @@ Anna the contract"): those the labels and the policy must stop. A clever strange
 
 from __future__ import annotations
 
+import io
 import math
 import unicodedata
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import as_file, files
@@ -27,6 +29,8 @@ from hearth.protocols import Encoder
 
 Vectors = NDArray[np.float32]
 
+PIECES_VERSION = 1
+"""Raise it with every change to how a text is cut into pieces or what their signs are: all is judged anew."""
 MAX_PIECES = 96
 """Most pieces of one result that are embedded: those with the most suspicious wording, whole texts first."""
 MAX_TEXT_CHARACTERS = 200_000
@@ -325,22 +329,43 @@ def features(vectors: Vectors, wording: Vectors, kin: Vectors) -> Vectors:
 class Detector:
     """Judges texts with a sentence encoder and a fitted head. May be used from several threads at once."""
 
-    def __init__(self, encoder: Encoder, head: Head) -> None:
+    def __init__(self, encoder: Encoder, head: Head, version: int = 0) -> None:
         self._encoder = encoder
         self._head = head
         self.threshold = head.threshold
+        self.version = version
+        """By which kept verdicts are known as this one's: of the head and of what reads the text, below 2**32."""
 
     @classmethod
     def open(cls, encoder: Encoder) -> Detector:
         """Open the shipped head on `encoder`. Raises: ConfigError: The head was fitted to another encoder."""
-        with as_file(files("hearth.data") / "detector.npz") as path, np.load(path, allow_pickle=False) as file:
+        with as_file(files("hearth.data") / "detector.npz") as path:
+            raw = path.read_bytes()
+        with np.load(io.BytesIO(raw), allow_pickle=False) as file:
             head = Head.of(file)
         if head.weights.shape != (encoder.dim + N_SIGNS + N_KIN,):
             raise ConfigError(
                 f"the detector's head has {head.weights.size} weights, this encoder needs "
                 f"{encoder.dim + N_SIGNS + N_KIN}; install Hearth again"
             )
-        return cls(encoder, head)
+        return cls(encoder, head, zlib.crc32(raw, PIECES_VERSION))
+
+    def verdict(self, text: str, least: float) -> tuple[bool, bool]:
+        """Judge a text that is long kept.
+
+        Returns:
+            Whether it reads like an instruction; whether no sentence of it does from a score of `least` on when it is
+            read by itself (`is_within`).
+        """
+        judged = self.judge([text])[0]
+        found = list(pieces(_shortened(text)))
+        if math.isinf(judged.score) or len(found) > MAX_PIECES:
+            return self.is_flagged(judged), not found and judged.score < 0
+        if len(found) <= _FEWEST_OTHERS:
+            return self.is_flagged(judged), judged.score <= least
+        vectors = self._encoder.encode([piece.text for piece in found])
+        alone = features(vectors, np.stack([signs(p.text) for p in found]), np.full((len(found), N_KIN), ALIEN))
+        return self.is_flagged(judged), float(self._head.score(alone).max()) <= least
 
     def judge(self, texts: Sequence[str]) -> tuple[Judgement, ...]:
         """Judge each text by its worst piece; at most `MAX_PIECES` pieces of all texts together are looked at."""
@@ -381,6 +406,13 @@ class Detector:
         masks = np.split(kept, ends[:-1])
         chosen = [[p for p, is_kept in zip(ps, mask) if is_kept] for ps, mask in zip(found, masks)]
         return chosen, [marks[mask] for marks, mask in zip(wording, masks)]
+
+
+def is_within(sentence: str, text: str) -> bool:
+    """Return whether a sentence is judged by pieces that are judged in a text, too, and by nothing else."""
+    found = [piece.text for piece in pieces(sentence)]
+    is_alone = len(found) <= _FEWEST_OTHERS and _signed(sentence) is None and not hidden_text(sentence)
+    return is_alone and {piece.text for piece in pieces(_shortened(text))}.issuperset(found)
 
 
 def _signed(text: str) -> Piece | None:

@@ -659,6 +659,69 @@ MIGRATIONS: tuple[str, ...] = (
     """
     DELETE FROM passage_vector;
     """,
+    # 20: the passages take less room. Words of the first column cost two bytes less each, so the text is first; vectors
+    # lie in the order in which they are made, newest passage first, so that no page is left half full; a file's
+    # passages, numbered in a row, need no index. Whether a passage reads like an instruction is kept beside its vector.
+    """
+    DROP TRIGGER passage_added;
+    DROP TRIGGER passage_removed;
+    DROP TABLE passage_words;
+    CREATE TABLE vector_before AS SELECT number, vector FROM passage_vector ORDER BY number;
+    DROP TABLE passage_vector;
+    CREATE TABLE passage_before AS SELECT * FROM passage ORDER BY number;
+    DROP TABLE passage;
+    CREATE TABLE file_before AS SELECT path, fingerprint, fault FROM passage_file;
+    DROP TABLE passage_file;
+    CREATE TABLE passage_file (
+        path TEXT PRIMARY KEY,
+        fingerprint TEXT NOT NULL,
+        fault TEXT NOT NULL DEFAULT '',
+        first INTEGER,
+        last INTEGER
+    ) WITHOUT ROWID;
+    INSERT INTO passage_file SELECT file_before.path, fingerprint, fault, min(number), max(number)
+        FROM file_before LEFT JOIN passage_before ON passage_before.path = file_before.path
+        GROUP BY file_before.path;
+    CREATE TABLE passage (
+        number INTEGER PRIMARY KEY,
+        path TEXT NOT NULL,
+        record TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        source TEXT NOT NULL,
+        title TEXT NOT NULL,
+        person TEXT NOT NULL,
+        at TEXT NOT NULL,
+        text TEXT NOT NULL
+    );
+    INSERT INTO passage SELECT number, path, record, kind, source, title, person, at, text FROM passage_before
+        ORDER BY number;
+    CREATE INDEX passage_beside_mail ON passage (kind) WHERE kind <> 'mail';
+    CREATE TABLE passage_vector (
+        place INTEGER PRIMARY KEY,
+        number INTEGER NOT NULL UNIQUE REFERENCES passage (number) ON DELETE CASCADE,
+        verdict INTEGER,
+        vector BLOB NOT NULL
+    );
+    INSERT INTO passage_vector (number, vector) SELECT number, vector FROM vector_before ORDER BY number;
+    DROP TABLE vector_before;
+    DROP TABLE passage_before;
+    DROP TABLE file_before;
+    CREATE VIRTUAL TABLE passage_words USING fts5 (
+        text, title, person, content='passage', content_rowid='number',
+        tokenize='porter unicode61 remove_diacritics 2'
+    );
+    INSERT INTO passage_words (passage_words) VALUES ('rebuild');
+    CREATE TRIGGER passage_added AFTER INSERT ON passage BEGIN
+        INSERT INTO passage_words (rowid, text, title, person) VALUES (new.number, new.text, new.title, new.person);
+    END;
+    CREATE TRIGGER passage_removed AFTER DELETE ON passage BEGIN
+        INSERT INTO passage_words (passage_words, rowid, text, title, person)
+            VALUES ('delete', old.number, old.text, old.title, old.person);
+    END;
+    CREATE TRIGGER passage_file_gone AFTER DELETE ON passage_file BEGIN
+        DELETE FROM passage WHERE number BETWEEN old.first AND old.last AND path = old.path;
+    END;
+    """,
 )
 """Schema changes, first to last; a file's `user_version` is the number applied. Never edit one that was released."""
 

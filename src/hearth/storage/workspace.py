@@ -52,7 +52,7 @@ N_MAX_PATH_BYTES = 4000
 N_MAX_READ_BYTES = 64 * 1024 * 1024
 TEMPORARY_PREFIX = ".hearth-tmp-"
 _N_MAX_LINKS = 40
-_N_MAX_LISTINGS, _N_MAX_KEPT_FILES = 64, 20_000
+_N_MAX_LISTINGS, _N_MAX_KEPT_FILES = 64, 50_000
 _SETTLED_NS = 3_000_000_000
 """A folder that changed less than this ago may change again without its time telling: clocks of file systems tick."""
 _CHUNK_BYTES = 1 << 20

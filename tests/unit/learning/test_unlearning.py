@@ -227,7 +227,9 @@ def test_the_name_of_a_file_that_is_still_there_is_not_blamed_on_the_database(st
     path.write_text("words")
     state.teach([secret()])
     with state.store.transaction() as cursor:
-        cursor.execute("INSERT INTO passage_file VALUES (?, '', '')", (f"documents/{SECRET}.md",))
+        cursor.execute(
+            "INSERT INTO passage_file (path, fingerprint, fault) VALUES (?, '', '')", (f"documents/{SECRET}.md",)
+        )
     (state.folder / "hearth.lock").write_text(f"hearth forget --matching {SECRET}")
     if not is_there:
         path.unlink()

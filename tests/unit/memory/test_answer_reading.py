@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+import numpy as np
 import pytest
 
+from hearth import patterns as re
 from hearth.memory.inquiry.answer_reading import (
     SIGNS,
     AnswerReader,
@@ -21,12 +25,14 @@ from hearth.memory.inquiry.answer_reading import (
     lines_of_others,
     of_the_writer,
     people_of,
+    read_passages,
     who_told,
     with_apostrophes,
     worded_for,
 )
-from hearth.memory.search.passage_store import Passage
+from hearth.memory.search.passage_store import Candidate, Passage
 from hearth.memory.search.search_words import key_of, keys_of
+from hearth.models.span_extractor import KINDS, SPAN, Answer
 from hearth.tools.memory import DOUBTED
 
 
@@ -331,3 +337,57 @@ def test_what_binds_the_other_party_is_no_answer(question: str, of_others: list[
     people = People("omar", frozenset({"freya", "priya"}), frozenset({"freya", "priya"}))
     passage = note(LEASE, "Lease", "document")
     assert [passage.read[a:b].split()[0] for a, b in lines_of_others(question, passage, people)] == of_others
+
+
+class Told:
+    """A reader that finds the first amount of a text, surely, and notes what it was asked of."""
+
+    def __init__(self) -> None:
+        self.read_texts: list[str] = []
+
+    def read(self, question: str, text: str) -> Answer:
+        self.read_texts.append(text)
+        words = [(found.start(), found.end()) for found in re.finditer(r"\S+", text)]
+        place = next((k for k, (start, _) in enumerate(words) if text[start] == "£"), 0)
+        logs = np.full(len(words), -12.0, np.float32)
+        logs[place] = 0.0
+        kinds = np.full(len(KINDS), -9.0, np.float32)
+        kinds[SPAN] = 0.0
+        return Answer(kinds, logs, logs, np.zeros(0, np.float32), np.zeros(0, np.float32), np.array(words, np.int32))
+
+
+def mail_of(number: int, text: str, person: str = "", kind: str = "mail") -> Candidate:
+    person = person or f"P{number}"
+    passage = Passage(f"r{number}", kind, "message", "", person, None, text, number, f"p{number}")
+    return Candidate(passage, 10.0 - number, 0.6)
+
+
+@pytest.mark.parametrize(
+    ("second", "is_own", "n_read"),
+    [
+        (mail_of(2, "The blue tent costs £30."), [], 1),
+        (mail_of(2, "The red tent is £30."), [], 1),
+        (mail_of(2, "The red tent costs £30, says Bo."), [], 2),  # a rival
+        (mail_of(2, "The blue tent costs £30.", "P1"), [], 2),  # of the same series, perhaps
+        (mail_of(2, "blue tent | £30"), [], 2),
+        (mail_of(2, "The blue tent costs £30.", kind="note"), [], 2),
+        (mail_of(2, "The blue tent costs £30."), [2], 2),  # the owner's own beside a stranger's
+        (mail_of(2, "The blue tent costs £30."), [1, 2], 1),
+    ],
+)
+def test_beside_a_sure_answer_only_what_may_change_it_is_read(
+    second: Candidate, is_own: list[int], n_read: int
+) -> None:
+    reader, first = Told(), mail_of(1, "The red tent costs £25.")
+    found = read_passages(
+        "how much does the red tent cost",
+        [first, second],
+        cast(AnswerReader, reader),
+        is_own=lambda passage: passage.number in is_own,
+    )
+    assert found[0].text == "£25"
+    assert found[0].chance > 0.9
+    assert len(reader.read_texts) == n_read
+    assert len(read_passages("how much does the red tent cost", [first, second], cast(AnswerReader, Told()))) == 2
+    polar = read_passages("is the red tent £25", [first, second], cast(AnswerReader, Told()), is_own=lambda _: False)
+    assert len(polar) == 2

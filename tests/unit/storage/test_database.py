@@ -23,6 +23,7 @@ from hearth.errors import (
     StoreLockedError,
     StoreVersionError,
 )
+from hearth.memory.search.passage_store import PassageStore
 from hearth.storage import database as module
 from hearth.storage import migrations as schema
 from hearth.storage.database import HomeLock, Store
@@ -137,6 +138,30 @@ def test_vectors_of_passages_as_they_were_before_are_made_again(home: Path) -> N
     with Store.open(home / "hearth.db") as store:
         assert store.query("SELECT count(*) FROM passage")[0][0] == 1
         assert store.query("SELECT count(*) FROM passage_vector")[0][0] == 0
+
+
+def test_passages_of_an_earlier_layout_are_found_and_go_with_their_file(home: Path) -> None:
+    with contextlib.closing(sqlite3.connect(home / "hearth.db", isolation_level=None)) as connection:
+        migrate(connection, 19)
+        connection.execute("PRAGMA foreign_keys=ON")
+        connection.executemany(
+            "INSERT INTO passage_file (path, fingerprint) VALUES (?, 'f')", [("p",), ("q",), ("no",)]
+        )
+        connection.executemany(
+            "INSERT INTO passage (path, record, kind, source, title, person, at, text)"
+            " VALUES (?, 'r', 'note', 'file', 'Tin', 'Ana', '', ?)",
+            [("p", "a lamp"), ("p", "a kettle"), ("q", "a ladder")],
+        )
+        connection.execute("INSERT INTO passage_vector SELECT number, zeroblob(96) FROM passage")
+    with Store.open(home / "hearth.db") as store:
+        passages = PassageStore(store, None)
+        assert passages.fingerprints() == {"p": "f", "q": "f", "no": "f"}
+        assert [one.passage.text for one in passages.find("kettle")] == ["a kettle"]
+        assert passages.has_title(["tin"])
+        assert passages.n_waiting() == 0
+        passages.drop(["p", "no"])
+        assert [one.passage.text for one in passages.find("tin")] == ["a ladder"]
+        assert [row["number"] for row in store.query("SELECT number FROM passage_vector")] == [3]
 
 
 def test_demonstrations_of_earlier_versions_are_kept_and_salvaged(home: Path) -> None:

@@ -8,6 +8,7 @@ import math
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Literal, TypeAlias
@@ -72,9 +73,9 @@ from hearth.memory.search.collecting import (
     reads_pictures,
     unquoted_place_of,
 )
-from hearth.memory.search.passage_store import Candidate, Passage, PassageStore, unwrapped
+from hearth.memory.search.passage_store import Candidate, Passage, PassageStore, Verdict, unwrapped
 from hearth.memory.search.search_words import STOP_WORDS, keys_of, telling_words, times_named
-from hearth.models.injection_classifier import Detector
+from hearth.models.injection_classifier import Detector, is_within
 from hearth.models.lora_encoder import questions_for
 from hearth.protocols import CallContext, Encoder, HomeAnswer, Witness, Workspace
 from hearth.storage.database import Store
@@ -528,6 +529,10 @@ MOST_WAITING_S = 20.0
 MOST_WAITING_TO_PLAN_S = 3.0
 MOST_WAITING_FOR_PICTURES_S = 5.0
 """Of those seconds: for pictures in mails, which are read when all else is."""
+_MAILS = "mail"
+_BESIDE_MAILS = tuple(folder for folder in FOLDERS if folder != _MAILS)
+_MANY_READ = 0.1
+"""Share of the home's files that are new from which its lists of words are merged."""
 _WITHOUT_PICTURES = ":pictures wait"
 """Behind the fingerprint of a file in which pictures are still to be read."""
 _BY_STRANGERS = frozenset({"mail", "document", "event"})
@@ -550,6 +555,32 @@ _PLURALS |= {"reminder": "reminders"}
 
 
 @dataclass(frozen=True, slots=True)
+class _Settled:
+    """A state of the home in which all its mails are read."""
+
+    known: Mapping[str, str]
+    """What `PassageStore.fingerprints` returned; it is told by which object it is."""
+    mails: Sequence[str]
+    """What the workspace listed, likewise."""
+    beside: Mapping[str, str]
+    """Those of `known` that are no mails."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Judges passages ahead of any question."""
+
+    detector: Detector
+
+    @property
+    def version(self) -> int:
+        return zlib.crc32(str(LEAST_ORDER).encode(), self.detector.version) % (1 << 21)
+
+    def verdict(self, text: str) -> Verdict:
+        return Verdict(*self.detector.verdict(text, LEAST_ORDER))
+
+
+@dataclass(frozen=True, slots=True)
 class Building:
     """How far a stage of building the index is."""
 
@@ -565,11 +596,17 @@ class HomeAnswers:
 
     def __init__(self, store: Store, encoder: Encoder | None, reader: AnswerReader) -> None:
         self._questions = questions_for(encoder, reader.cache_dir)
-        self.passages = PassageStore(store, encoder, self._questions)
+        judge = (lambda: _Judge(self._opened_detector())) if encoder is not None else None
+        self.passages = PassageStore(store, encoder, self._questions, judge)
         self._encoder = encoder
         self._reader = reader
         self._operations = AskedOperations(encoder)
         self._detector: Detector | None = None
+        self._settled: _Settled | None = None
+        self._listed: tuple[Sequence[str], Mapping[str, str]] | None = None
+        """What the workspace listed of mails, and the fingerprints of those that are read."""
+        self._waiting_in: Mapping[str, str] | None = None
+        """What `PassageStore.fingerprints` returned when no picture waited any more."""
 
     def rest(self) -> None:
         """Hand back the memory of what the first question opened; the next one opens it again."""
@@ -584,30 +621,49 @@ class HomeAnswers:
 
         Stopped anywhere, what was read is kept. Raises: StoreError: The disk is full, say.
         """
-        found = self._fingerprints_in(workspace)
-        known = self.passages.fingerprints()
-        if gone := known.keys() - found.keys():
-            self.passages.drop(sorted(gone))
-        new = _new_of(found, known)
-        for n, path in enumerate(new, 1):
-            self._read(path, found[path], workspace, zone)
+        new, gone = self._changes_in(workspace)
+        if gone:
+            self.passages.drop(gone)
+        for n, (path, fingerprint) in enumerate(new.items(), 1):
+            self._read(path, fingerprint, workspace, zone)
             yield n, len(new)
 
     def n_new(self, workspace: Workspace) -> int:
         """Count the files that are new, or changed since they were read."""
-        return len(_new_of(self._fingerprints_in(workspace), self.passages.fingerprints()))
+        return len(self._changes_in(workspace)[0])
 
-    @staticmethod
-    def _fingerprints_in(workspace: Workspace) -> dict[str, str]:
-        """Return what tells each file from what it was before, by path."""
+    def _changes_in(self, workspace: Workspace) -> tuple[Mapping[str, str], Sequence[str]]:
+        """Return the fingerprints of files that are new or changed, by path, and the paths of those that are gone.
+
+        Mails were mostly all read: as long as their folders list the same and nothing was read since, none is compared
+        again.
+        """
+        known, mails = self.passages.fingerprints(), workspace.list(_MAILS)
+        settled = self._settled
+        if settled is not None and settled.known is known and settled.mails is mails:
+            folders, known = _BESIDE_MAILS, settled.beside
+        else:
+            folders = FOLDERS
+        found = self._fingerprints_in(workspace, folders)
+        new, gone = _new_of(found, known), sorted(known.keys() - found.keys())
+        if folders is FOLDERS and not any(path.startswith(f"{_MAILS}/") for path in (*new, *gone)):
+            beside = {path: now for path, now in known.items() if not path.startswith(f"{_MAILS}/")}
+            self._settled = _Settled(known, mails, beside)
+        return {path: found[path] for path in new}, gone
+
+    def _fingerprints_in(self, workspace: Workspace, folders: Sequence[str]) -> Mapping[str, str]:
+        """Return what tells each file in some folders from what it was before, by path."""
         found: dict[str, str] = {}
-        for path in (path for folder in FOLDERS for path in workspace.list(folder) if is_indexed(path)):
-            try:
-                # A mail's file is never written again under its name: so one of 20,000 is not asked for its time.
-                known_as = "" if path.startswith("mail/") else workspace.stat(path).fingerprint
-                found[path] = f"{READING_VERSION}:{known_as}"
-            except ToolError:
-                continue  # gone meanwhile
+        if _MAILS in folders:
+            # A mail's file is never written again under its name: so one of 20,000 is not asked for its time.
+            mails = workspace.list(_MAILS)
+            if self._listed is None or self._listed[0] is not mails:
+                self._listed = mails, {path: f"{READING_VERSION}:" for path in mails if is_indexed(path)}
+            found |= self._listed[1]
+        beside = (folder for folder in folders if folder != _MAILS)
+        for path in (path for folder in beside for path in workspace.list(folder) if is_indexed(path)):
+            with suppress(ToolError):  # gone meanwhile
+                found[path] = f"{READING_VERSION}:{workspace.stat(path).fingerprint}"
         return found
 
     def read_pictures(self, workspace: Workspace, zone: dt.tzinfo | None) -> Iterator[tuple[int, int]]:
@@ -619,10 +675,12 @@ class HomeAnswers:
         if not reads_pictures():
             return
         known = self.passages.fingerprints()
-        waiting = [path for path, fingerprint in known.items() if fingerprint.endswith(_WITHOUT_PICTURES)]
-        for n, path in enumerate(waiting, 1):
-            self._read(path, known[path].removesuffix(_WITHOUT_PICTURES), workspace, zone, with_pictures=True)
-            yield n, len(waiting)
+        if self._waiting_in is not known:
+            waiting = [path for path, fingerprint in known.items() if fingerprint.endswith(_WITHOUT_PICTURES)]
+            for n, path in enumerate(waiting, 1):
+                self._read(path, known[path].removesuffix(_WITHOUT_PICTURES), workspace, zone, with_pictures=True)
+                yield n, len(waiting)
+            self._waiting_in = known
 
     def build(self, workspace: Workspace, zone: dt.tzinfo | None) -> Iterator[Building]:
         """Do all that is left for every question to find everything: read what is new and the pictures that wait, and
@@ -630,13 +688,18 @@ class HomeAnswers:
 
         Stopped anywhere, what was done is kept. Raises: StoreError: The disk is full, say.
         """
-        for n, n_all in self.refresh(workspace, zone):
-            yield Building("files", n, n_all)
+        n_read = 0
+        for n_read, n_all in self.refresh(workspace, zone):
+            yield Building("files", n_read, n_all)
         for n, n_all in self.read_pictures(workspace, zone):
             yield Building("pictures", n, n_all)
         n_all = self.passages.n_waiting()
+        if max(n_read, n_all) > _MANY_READ * len(self.passages.fingerprints()):
+            self.passages.merge_words()  # what it frees in the database the vectors take
         for n in self.passages.embed():
             yield Building("meaning", n, max(n, n_all))
+        for n in self.passages.judge():
+            yield Building("meaning", n_all, n_all + n)
 
     def _read(
         self, path: str, fingerprint: str, workspace: Workspace, zone: dt.tzinfo | None, *, with_pictures: bool = False
@@ -962,9 +1025,16 @@ class HomeAnswers:
             # The record of an event says when and where, and nothing of what was said there.
             found = [one for one in found if one.passage.kind != "event"]
         known = known_addresses(call)
+
+        @functools.cache
+        def is_own(passage: Passage) -> bool:
+            return not is_strangers(passage, known, call.workspace)
+
+        # Of what somebody said, the newest counts, however likely.
+        may_stop = None if _DECIDED.match(question) or SAID_ABOUT.match(question) else is_own
         read = [
-            replace(one, is_strangers=is_strangers(one.candidate.passage, known, call.workspace))
-            for one in self._telling(read_passages(question, found, self._reader, people))
+            replace(one, is_strangers=not is_own(one.candidate.passage))
+            for one in self._telling(read_passages(question, found, self._reader, people, may_stop))
         ]
         quoted = [self._as_quotation(one) if self._is_order(one) else one for one in read]
         return own_first(question, sorted(quoted, key=lambda one: -one.chance))
@@ -1012,7 +1082,7 @@ class HomeAnswers:
             and (
                 one.chance < LEAST_BESIDE
                 or one.candidate.passage.kind not in _BY_STRANGERS
-                or not self._is_instruction(one.candidate.passage.text)
+                or not self._is_instruction_in(one.candidate)
             )
         ]
 
@@ -1020,7 +1090,10 @@ class HomeAnswers:
         """Return whether a stranger's answer stands in an order: to the assistant, or to say something."""
         if not one.is_strangers or one.chance < LEAST_BESIDE:
             return False
-        return self._orders(sentence_of(one))
+        sentence, found = sentence_of(one), one.candidate
+        if found.verdict is not None and found.verdict.is_calm and is_within(sentence, found.passage.text):
+            return is_order_to_say(sentence)
+        return self._orders(sentence)
 
     def _orders(self, sentence: str) -> bool:
         """Return whether a stranger's words order the assistant about, or to say something."""
@@ -1035,17 +1108,25 @@ class HomeAnswers:
         """Return a reading that tells its whole sentence, with doubt: what an order says is no answer."""
         return replace(one, text=f"“{sentence_of(one)}”", is_yes=None, chance=min(one.chance, _QUOTED))
 
+    def _is_instruction_in(self, one: Candidate) -> bool:
+        """Return whether the text of a passage reads like an instruction, as it was judged ahead."""
+        return one.verdict.is_instruction if one.verdict is not None else self._is_instruction(one.passage.text)
+
     def _is_instruction(self, text: str) -> bool:
         score = self._instruction_score(text)
         return self._detector is not None and score > self._detector.threshold
 
     def _instruction_score(self, text: str) -> float:
         """Score how much a text reads like an instruction; the least there is without an encoder."""
-        if self._encoder is None:
-            return -math.inf
+        return self._opened_detector().judge([text])[0].score if self._encoder is not None else -math.inf
+
+    def _opened_detector(self) -> Detector:
+        """Return the detector of instructions; only with an encoder."""
         if self._detector is None:
+            if self._encoder is None:
+                raise ValueError("nothing reads texts for the detector of instructions")
             self._detector = Detector.open(self._encoder)
-        return self._detector.judge([text])[0].score
+        return self._detector
 
 
 def _new_of(found: Mapping[str, str], known: Mapping[str, str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -640,6 +640,11 @@ def money_text(value: float, currency: str) -> str:
 READER_FILE = "answer_reader.npz"
 N_READ = 8
 """Most passages that are read for one question; some 20 ms each."""
+_LEAST_SETTLED = 0.7
+"""From this probability on an answer that speaks of most that is asked settles it."""
+_MOST_SPOKEN = 0.6
+_WITHOUT_LISTS = frozenset({"mail", "document", "event"})
+"""Kinds of records in which only rows with bars are looked at as tables."""
 N_BESIDE_MAILS = 2
 """Most passages of other kinds that are read beside mails alone."""
 N_MOST_TOKENS = 40
@@ -922,23 +927,53 @@ def asks_yes_or_no(question: str) -> bool:
 
 
 def read_passages(
-    question: str, candidates: Sequence[Candidate], reader: AnswerReader, people: People = NOBODY
+    question: str,
+    candidates: Sequence[Candidate],
+    reader: AnswerReader,
+    people: People = NOBODY,
+    is_own: Callable[[Passage], bool] | None = None,
 ) -> list[Reading]:
     """Read the likeliest passages, and return what they say, the likeliest answer first.
 
     Args:
         people: By whose names lines are told apart that say the same of several.
+        is_own: Whether nobody wrote a passage whom the owner does not know. Given it, no passage is read that cannot
+            change the answer which one before it surely gives (`_is_beside_the_point`).
     """
+    best: Reading | None = None
     chosen = _chosen(ranked(question, candidates))
     most_words = max((one.words for one in chosen), default=0.0)
     readings: list[Reading] = []
     place = 0  # among the passages that say anything of what is asked for, and do not only ask it
     for one in chosen:
+        if is_own is not None and best is not None and _is_beside_the_point(question, one, best, is_own):
+            continue
         share = one.words / most_words if most_words else 0.0
         readings.append(_read(worded_for(question, one.passage, people), one, reader, people, (share, place)))
+        best = max(best or readings[-1], readings[-1], key=lambda reading: reading.chance)
         text, start = readings[-1].text, readings[-1].start
         place += bool(text) and not sentence_at(one.passage.read, start).endswith("?")
     return sorted(readings, key=lambda reading: -reading.chance)
+
+
+def _is_beside_the_point(question: str, one: Candidate, best: Reading, is_own: Callable[[Passage], bool]) -> bool:
+    """Return whether a passage need not be read beside a sure answer whose passage holds most of the question's words:
+    it holds fewer, so it is no rival, and is no table, nothing of the same series, and no more the owner's own.
+
+    Of 300 questions of six homes 59 had such passages, 305 of 1,729 that were read, and none was likelier.
+    """
+    passage, first = one.passage, best.candidate.passage
+    spoken = covered(question, first.read)
+    return (
+        best.chance >= _LEAST_SETTLED
+        and not asks_yes_or_no(question)  # another passage may say the contrary
+        and spoken >= _MOST_SPOKEN
+        and covered(question, passage.read) < spoken
+        and passage.kind in _WITHOUT_LISTS
+        and "|" not in passage.text
+        and (passage.kind, passage.person) != (first.kind, first.person)
+        and (is_own(first) or not is_own(passage))
+    )
 
 
 def _chosen(likeliest: Sequence[Candidate]) -> list[Candidate]:

@@ -7,8 +7,10 @@ import datetime as dt
 import hashlib
 import itertools
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,6 +114,9 @@ def _head(text: str, start: int, end: int, head: str) -> str:
 # that is gone leaves no row, no word and no vector. What the owner had forgotten stays out by its keyed digest,
 # although its file still holds it.
 #
+# Whether a passage reads like an instruction hangs on its text alone, so it is judged once, ahead of any question, and
+# its verdict is kept beside its vector, with what judged it.
+#
 # Covered: words (BM25) and meaning (vectors of a passage and of its windows, 2 bits a number, compared exactly) side
 # by side; a passage without a vector is found by its words. Not covered: which of the passages found answers
 # (`answer_reading`), languages without spaces.
@@ -119,9 +124,9 @@ def _head(text: str, start: int, end: int, head: str) -> str:
 N_BY_WORDS, N_BY_MEANING = 40, 24
 N_BESIDE = 4
 """Passages of other kinds that are found by words however many mails hold more of them."""
-EMBED_BATCH = 8
-"""Passages that get their vectors at once, with all their windows: well under a second, so that nobody waits longer for
-whoever gives way between two batches."""
+EMBED_BATCH = 4
+"""Passages that get their vectors and verdicts at once, with all their windows: well under a second, so that nobody
+waits longer for whoever gives way between two batches."""
 N_NEAR = 200
 """Passages whose windows are compared, those that are nearest as a whole."""
 WINDOW_CHARACTERS = 150
@@ -131,17 +136,43 @@ _STEP = 0.151 / DIM**0.5
 """A number of a unit vector is one of four levels, times this: the best four for a normal distribution (Max 1960)."""
 _BETWEEN = np.array([-0.9816, 0.0, 0.9816]) / DIM**0.5
 _CODE_BYTES = DIM // 4
+_BLOCK = 1024
+"""Passages whose vectors are compared at once."""
 _BYTE_LEVELS = _LEVELS[(np.arange(256)[:, None] >> np.array([0, 2, 4, 6])) & 3]
 """The four levels that each byte holds, shape [256, 4]."""
 _MOST_ASKED_WORDS = 24
-_WEIGHTS = "6.0, 4.0, 1.0"
-"""BM25 weights of title, person and text."""
+_WEIGHTS = "1.0, 6.0, 4.0"
+"""BM25 weights of text, title and person."""
 _OF_OTHERS = frozenset({"mail", "document"})
 """Kinds of records that others may have written."""
 _CHANGED = "passages_changed"
 """Under which the database counts changes of passages."""
+_FILES_CHANGED = "passage_files_changed"
+"""Under which it counts changes of files that were read."""
+_MANY = 2000
+"""From so many passages on it takes long to weigh all that hold a word."""
 _N_SAYING = 20
 """Most passages that are looked at for a word."""
+_JUDGED = "SELECT passage.*, verdict FROM passage LEFT JOIN passage_vector USING (number)"
+
+
+class Verdict(NamedTuple):
+    """How a passage's text reads."""
+
+    is_instruction: bool
+    is_calm: bool
+    """No sentence of it reads like an order by itself."""
+
+
+class Judge(Protocol):
+    """Tells how a text reads."""
+
+    @property
+    def version(self) -> int:
+        """Of another version are other verdicts; at least 0, below 2**21."""
+        ...
+
+    def verdict(self, text: str) -> Verdict: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,30 +214,48 @@ class Candidate:
     """BM25, at least 0; 0: it shares no word."""
     cosine: float
     """Likeness of meaning, of the passage and of its best window in the mean, in [-1, 1]; 0 without a vector."""
+    verdict: Verdict | None = None
+    """How its text reads; None: it was not judged ahead."""
 
 
 class PassageStore:
     """The passages in the home's database."""
 
-    def __init__(self, store: Store, encoder: Encoder | None, questions: Encoder | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        encoder: Encoder | None,
+        questions: Encoder | None = None,
+        judge: Callable[[], Judge] | None = None,
+    ) -> None:
         """Open the passages.
 
         Args:
             encoder: Of passages; None: they are found by words alone.
             questions: Of questions, into the same space; None: as passages.
+            judge: Opens what judges passages ahead; None: nothing is judged.
         """
         self._store = store
+        self._judge = judge
         self.encoder = encoder
         self._questions = questions or encoder
         self._vectors: _Vectors | None = None
         self._read_at = ""
         """What `_stamp` was when the vectors were read."""
+        self._files: _Files | None = None
+        self._counted: tuple[str, int] | None = None
+        """What `_stamp` was, and how many passages there were."""
 
     # ── Keeping ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def fingerprints(self) -> dict[str, str]:
-        """Return the fingerprint with which each file was read, by path."""
-        return {row[0]: row[1] for row in self._store.query("SELECT path, fingerprint FROM passage_file")}
+    def fingerprints(self) -> Mapping[str, str]:
+        """Return the fingerprint with which each file was read, by path; the same mapping again as long as no process
+        read one anew or dropped one."""
+        stamp = self._stamp(_FILES_CHANGED)
+        if self._files is None or self._files.stamp != stamp:
+            rows = self._store.query("SELECT path, fingerprint FROM passage_file")
+            self._files = _Files.of(stamp, {row[0]: row[1] for row in rows})
+        return self._files.shown
 
     def faults(self) -> dict[str, str]:
         """Return why files could not be read, by path."""
@@ -219,6 +268,13 @@ class PassageStore:
         n_passages = self._store.query("SELECT count(*) FROM passage")[0][0]
         return {**{row[0]: row[1] for row in rows}, **({"passage": n_passages} if n_passages else {})}
 
+    def _n_passages(self) -> int:
+        """Count the passages, once as long as nothing changes."""
+        stamp = self._stamp(_CHANGED)
+        if self._counted is None or self._counted[0] != stamp:
+            self._counted = stamp, int(self._store.query("SELECT count(*) FROM passage")[0][0])
+        return self._counted[1]
+
     def n_waiting(self) -> int:
         """Count the passages that have no vector yet."""
         rows = self._store.query("SELECT count(*) FROM passage WHERE number NOT IN (SELECT number FROM passage_vector)")
@@ -229,7 +285,7 @@ class PassageStore:
         gone = {row[0] for row in self._store.query("SELECT digest FROM passage_forgotten")}
         with self._store.transaction(is_synced=False) as cursor:
             cursor.execute("DELETE FROM passage_file WHERE path = ?", (path,))
-            cursor.execute("INSERT INTO passage_file VALUES (?, ?, ?)", (path, fingerprint, _plain(fault)))
+            numbers: list[int] = []
             for one in passages:
                 if gone and digest_of(salt_of(self._store), one.text) in gone:
                     continue
@@ -241,19 +297,29 @@ class PassageStore:
                         *(moment_text(one.at) if one.at is not None else "", _plain(one.text)),
                     ),
                 )
+                numbers.append(cursor.lastrowid or 0)
+            cursor.execute(
+                "INSERT INTO passage_file VALUES (?, ?, ?, ?, ?)",
+                (path, fingerprint, _plain(fault), *((numbers[0], numbers[-1]) if numbers else (None, None))),
+            )
+            stamp = _count(cursor, _FILES_CHANGED)
             note_change(cursor)
+        if self._files is not None:
+            self._files = self._files.with_one(stamp, path, fingerprint)
 
     def drop(self, paths: Iterable[str]) -> None:
         """Remove everything of files that are gone. Raises: StoreError."""
         with self._store.transaction(is_synced=False) as cursor:
             cursor.executemany("DELETE FROM passage_file WHERE path = ?", [(path,) for path in paths])
+            _count(cursor, _FILES_CHANGED)
             note_change(cursor)
 
     def embed(self, limit: int | None = None, first: Sequence[int] = ()) -> Iterator[int]:
         """Give passages their vectors; yield how many are done. If stopped anywhere, finished work is kept.
 
         Args:
-            first: Numbers of passages that are wanted first; with `limit` 0 only these.
+            first: Numbers of passages that are wanted first; with `limit` 0 only these. Somebody waits for them, so
+                they are judged later.
         """
         n_done = 0
         while self.encoder is not None:
@@ -270,29 +336,70 @@ class PassageStore:
                 return
             if rows:
                 vectors = _vectors_of([_passage(row) for row in rows], self.encoder)
+                verdicts = [None if some else self._verdict_of(row["text"]) for row in rows]
                 with self._store.transaction(is_synced=False) as cursor:
                     cursor.executemany(
                         # A file that was read anew meanwhile may have given its number to other words.
-                        "INSERT OR IGNORE INTO passage_vector SELECT number, ? FROM passage"
-                        " WHERE number = ? AND title = ? AND person = ? AND text = ?",
+                        "INSERT OR IGNORE INTO passage_vector (number, verdict, vector) SELECT number, ?, ?"
+                        " FROM passage WHERE number = ? AND title = ? AND person = ? AND text = ?",
                         [
-                            (vector, row["number"], row["title"], row["person"], row["text"])
-                            for vector, row in zip(vectors, rows, strict=True)
+                            (verdict, vector, row["number"], row["title"], row["person"], row["text"])
+                            for verdict, vector, row in zip(verdicts, vectors, rows, strict=True)
                         ],
                     )
                     note_change(cursor)
             n_done += EMBED_BATCH if some else len(rows)
             yield n_done
 
+    def judge(self) -> Iterator[int]:
+        """Judge the passages that got a vector but no verdict, or another judge's; yield how many are done."""
+        n_done = last = 0
+        if self._judge is None:
+            return
+        while rows := self._store.query(
+            f"{_JUDGED} WHERE number > ? AND vector IS NOT NULL AND ifnull(verdict, -1) >> 2 <> ? ORDER BY number"
+            " LIMIT ?",
+            (last, self._judge().version, EMBED_BATCH),
+        ):
+            last = rows[-1]["number"]
+            verdicts = [(self._verdict_of(row["text"]), row["number"], row["text"]) for row in rows]
+            with self._store.transaction(is_synced=False) as cursor:
+                cursor.executemany(
+                    "UPDATE passage_vector SET verdict = ?"
+                    " WHERE number = (SELECT number FROM passage WHERE number = ? AND text = ?)",
+                    verdicts,
+                )
+            n_done += len(rows)
+            yield n_done
+
+    def _verdict_of(self, text: str) -> int | None:
+        """Return a verdict as it is kept: who judged, and in the last bits what."""
+        if self._judge is None:
+            return None
+        judge = self._judge()
+        found = judge.verdict(text)
+        return judge.version << 2 | found.is_calm << 1 | found.is_instruction
+
+    def _verdict_in(self, row: sqlite3.Row) -> Verdict | None:
+        """Return this judge's verdict, where it is kept."""
+        kept = row["verdict"]
+        is_known = self._judge is not None and isinstance(kept, int) and kept >> 2 == self._judge().version
+        return Verdict(bool(kept & 1), bool(kept & 2)) if is_known else None
+
+    def merge_words(self) -> None:
+        """Merge the lists of words into one, after many files were read: it is smaller, and read faster."""
+        with self._store.transaction(is_synced=False) as cursor:
+            cursor.execute("INSERT INTO passage_words (passage_words) VALUES ('optimize')")
+
     # ── Finding ───────────────────────────────────────────────────────────────────────────────────────────
 
     def find(self, question: str, kinds: Sequence[str] = ()) -> list[Candidate]:
         """Find the passages that share words with a question or come near its meaning, in no order."""
-        asked = _match(question)
+        asked = self._telling_match(question)
         words = self._by_words(asked) if asked else {}
         if len(words) == N_BY_WORDS and sum(row["kind"] != "mail" for row in self._rows(words)) < N_BESIDE:
             # The plus sign has each row found checked, instead of the words looked up once more for each row.
-            beside = "AND +rowid IN (SELECT number FROM passage WHERE kind <> 'mail')"
+            beside = "AND +rowid IN (SELECT number FROM passage INDEXED BY passage_beside_mail WHERE kind <> 'mail')"
             words |= self._by_words(asked, N_BESIDE, beside)
         with contextlib.suppress(StoreError):  # the disk is full, say: those without a vector are found by their words
             for _ in self.embed(0, list(words)):
@@ -302,7 +409,9 @@ class PassageStore:
         near = sorted(cosines, key=lambda number: -cosines[number])[:N_BY_MEANING] if len(cosines) else []
         rows = self._rows(dict.fromkeys([*words, *near]))
         return [
-            Candidate(_passage(row), words.get(row["number"], 0.0), cosines.get(row["number"], 0.0))
+            Candidate(
+                *(_passage(row), words.get(row["number"], 0.0), cosines.get(row["number"], 0.0)), self._verdict_in(row)
+            )
             for row in rows
             if not kinds or row["kind"] in kinds
         ]
@@ -311,9 +420,10 @@ class PassageStore:
         """Return passages of some kinds, newest first; with `match`, those that hold all its content words."""
         marks = ",".join("?" * len(kinds))
         words = _match(match, " AND ")
+        beside = "AND kind <> 'mail'" if "mail" not in kinds else ""  # by the index of the few that are none
         where = "AND number IN (SELECT rowid FROM passage_words WHERE passage_words MATCH ?)" if words else ""
         rows = self._store.query(
-            f"SELECT * FROM passage WHERE kind IN ({marks}) {where} ORDER BY at DESC, number LIMIT ?",  # noqa: S608 - question marks only
+            f"SELECT * FROM passage WHERE kind IN ({marks}) {beside} {where} ORDER BY at DESC, number LIMIT ?",  # noqa: S608 - question marks only
             (*kinds, *((words,) if words else ()), limit),
         )
         return [_passage(row) for row in rows]
@@ -349,13 +459,27 @@ class PassageStore:
                     return True
         return False
 
+    def _telling_match(self, question: str) -> str:
+        """Write a full-text query of a question's content words, without those that more than half of many passages
+        hold: BM25 weighs them with nothing, and to weigh all their passages took longer than all else of a question."""
+        whole, n = _match(question), self._n_passages()
+        if n < _MANY:
+            return whole
+        forms = dict.fromkeys(form for word in _asked_words(question) for form in forms_of(word))
+        common = [form for form in forms if self._n_holding(f'"{form}"') > n / 2]
+        rest = " OR ".join(f'"{form}"' for form in forms if form not in common)
+        return rest if common and rest and self._is_any(rest) else whole
+
+    def _n_holding(self, match: str) -> int:
+        return int(self._store.query("SELECT count(*) FROM passage_words WHERE passage_words MATCH ?", (match,))[0][0])
+
     def _is_any(self, match: str) -> bool:
         return bool(self._store.query("SELECT 1 FROM passage_words WHERE passage_words MATCH ? LIMIT 1", (match,)))
 
     def _rows(self, numbers: Iterable[int]) -> list[sqlite3.Row]:
         wanted = list(numbers)
         marks = ",".join("?" * len(wanted))
-        return list(self._store.query(f"SELECT * FROM passage WHERE number IN ({marks})", wanted))  # noqa: S608 - question marks only
+        return list(self._store.query(f"{_JUDGED} WHERE number IN ({marks})", wanted))
 
     def _by_words(self, match: str, limit: int = N_BY_WORDS, where: str = "") -> dict[int, float]:
         rows = self._store.query(
@@ -369,17 +493,39 @@ class PassageStore:
         """Return the likeness of the passages that are nearest as a whole, and of those `beside` them."""
         if vector is None:
             return {}
-        vectors, stamp = self._vectors, self._stamp()
+        vectors, stamp = self._vectors, self._stamp(_CHANGED)
         if vectors is None or stamp != self._read_at:
-            rows = self._store.query("SELECT number, vector FROM passage_vector ORDER BY number")
-            kept = [(row[0], row[1]) for row in rows if row[1] and len(row[1]) % _CODE_BYTES == 0]
+            rows = self._store.query("SELECT number, vector FROM passage_vector")  # they lie in another order
+            kept = sorted((number, code) for number, code in rows if code and len(code) % _CODE_BYTES == 0)
             vectors = self._vectors = _Vectors.of(kept)
             self._read_at = stamp
         return vectors.likenesses(vector, beside)
 
-    def _stamp(self) -> str:
-        rows = self._store.query("SELECT value FROM meta WHERE name = ?", (_CHANGED,))
+    def _stamp(self, name: str) -> str:
+        rows = self._store.query("SELECT value FROM meta WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The files that were read."""
+
+    stamp: str
+    """What the database had counted of their changes."""
+    fingerprints: dict[str, str]
+    shown: Mapping[str, str]
+    """The same, to be told from what it was before any change by which object it is."""
+
+    @classmethod
+    def of(cls, stamp: str, fingerprints: dict[str, str]) -> _Files:
+        return cls(stamp, fingerprints, MappingProxyType(fingerprints))
+
+    def with_one(self, stamp: str, path: str, fingerprint: str) -> _Files | None:
+        """Return the files after one was read; None where another process changed some meanwhile."""
+        if int(stamp) != int(self.stamp or 0) + 1:
+            return None
+        self.fingerprints[path] = fingerprint  # a copy for each of 20,000 would take longer than to read them
+        return _Files.of(stamp, self.fingerprints)
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,7 +553,9 @@ class _Vectors:
         if not len(self.numbers):
             return {}
         asked = vector.astype(np.float32) * np.float32(_STEP)
-        nearest = np.argpartition(-(self.wholes @ asked), min(N_NEAR, len(self.numbers) - 1))[:N_NEAR]
+        # Block by block: of all at once a copy four times as large would be made.
+        blocks = (self.wholes[k : k + _BLOCK] @ asked for k in range(0, len(self.wholes), _BLOCK))
+        nearest = np.argpartition(-np.concatenate([*blocks]), min(N_NEAR, len(self.numbers) - 1))[:N_NEAR]
         places = np.union1d(nearest, np.flatnonzero(np.isin(self.numbers, list(beside))))
         codes = [self.codes[self.firsts[k] : self.firsts[k + 1]] for k in places]
         likeness = _levels(np.concatenate(codes)) @ asked
@@ -421,11 +569,17 @@ class _Vectors:
 def note_change(cursor: sqlite3.Cursor) -> None:
     """Let whoever holds vectors in RAM, in this process or another, read them anew: passages change in this
     transaction."""
+    _count(cursor, _CHANGED)
+
+
+def _count(cursor: sqlite3.Cursor, name: str) -> str:
+    """Count a change; return the count."""
     cursor.execute(
         "INSERT INTO meta (name, value) VALUES (?, '1')"
         " ON CONFLICT (name) DO UPDATE SET value = CAST(value AS INTEGER) + 1",
-        (_CHANGED,),
+        (name,),
     )
+    return str(cursor.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()[0])
 
 
 def salt_of(store: Store) -> bytes:
@@ -476,8 +630,12 @@ def _levels(codes: NDArray[np.uint8]) -> NDArray[np.int8]:
 
 def _match(question: str, join: str = " OR ") -> str:
     """Write a full-text query of a question's content words; empty if it has none."""
+    return join.join(map(_any_form, _asked_words(question)))
+
+
+def _asked_words(question: str) -> list[str]:
     words = [word for word in dict.fromkeys(telling_words(in_single_words(question))) if word not in STOP_WORDS]
-    return join.join(map(_any_form, words[:_MOST_ASKED_WORDS]))
+    return words[:_MOST_ASKED_WORDS]
 
 
 def _any_form(word: str) -> str:

@@ -8,7 +8,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -229,6 +229,7 @@ def in_single_words(text: str) -> str:
     return text
 
 
+@lru_cache(maxsize=20_000)
 def key_of(word: str) -> str:
     """Return what one word in lower case is compared by: "tests" and "dads" as "test" and "dad"."""
     return _FIRST.get(word, _ENDING_S.sub("", _ENDING_ES.sub("", word)))[:N_BEGINNING]
