@@ -1100,7 +1100,7 @@ def _span(
             start, end = whole
             if _ASKS_SEVERAL.match(question) and (rest := _MORE_ITEMS.match(text, end)) is not None:
                 end = rest.end()  # "amlodipine" of "morning: amlodipine, aspirin"
-            return _FULL_STOP.sub("", text[start:end].strip(" |\n")), start, float(scores[first, last])
+            return _FULL_STOP.sub("", fitting.flowing[start:end].strip(" |\n")), start, float(scores[first, last])
     return "", 0, -_FAR
 
 
@@ -1171,7 +1171,7 @@ class _Fitting:
     def whole(self, start: int, end: int) -> tuple[int, int] | None:
         """Return where the whole of an answer stands that these words are of; None where they can be of none."""
         end = self._within_line(start, end)
-        words = self.text[start:end]
+        words = self.flowing[start:end]
         if any(start < one < end for one in self.breaks):
             return None
         if not self._is_in_place(start, end) or not self._is_of_kind(words):
@@ -1179,8 +1179,8 @@ class _Fitting:
         moment = (_WHOLE_MOMENT,) if _WHEN.match(self.question) else ()
         hours = (_WHOLE_HOURS,) if self.is_event else ()
         for whole in (_WHOLE_DATE, *moment, *hours, _WHOLE_RANGE, _WHOLE_NUMBER, _WHOLE_ADDRESS):
-            start, end = _widened(whole, self.text, start, end)
-        if self.needed is not None and not (self.needed.search(words) and self.needed.search(self.text[start:end])):
+            start, end = _widened(whole, self.flowing, start, end)
+        if self.needed is not None and not (self.needed.search(words) and self.needed.search(self.flowing[start:end])):
             return None
         return start, end
 
