@@ -509,7 +509,10 @@ def test_a_wrapped_sentence_goes_on_though_it_names_an_hour_but_not_into_a_line_
         ("The moss came in at last and they say they will be at the unit on Tuesday 1\nDecember between 9 and 1.", 1),
         ("The hall is taken by the parish on the 8th, it being the holy day, so we have no class that\nTuesday.", 1),
         ("He is asked to bring a good warm coat, a torch and whatever\n   tools are in the shed.", 1),
-        ("Dogs on leads, lambs in the field next to it, no glitter this year please and bring the kettle\nRain: barn.", 2),
+        (
+            "Dogs on leads, lambs in the field next to it, no glitter this year please and bring the kettle\nRain: barn.",
+            2,
+        ),
         ("rye 50 g, water 50 g, leave it till it\nNever use hot water", 2),
         ("Mind that they will all be counted out before we go and then again when we are back in\nTom: I will.", 2),
     ],

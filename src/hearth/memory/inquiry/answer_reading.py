@@ -632,7 +632,7 @@ def money_text(value: float, currency: str) -> str:
 #
 # The trained reader (`models.span_extractor`, with the adapter `READER_FILE`) reads the question and one passage
 # together. What it says of each passage is weighed with how the passage was found (`SIGNS`) by weights fitted on
-# public questions over documents that are not trained on (`data/passage_weights.json`, made by `python -m
+# questions of homes and of pieces that are not trained on (`data/passage_weights.json`, made by `python -m
 # hearth_bench.measure.memory.passage_weights`): so an answer carries the probability that it is one.
 #
 # Not covered: answers that several passages give together, sums and counts (`record_answers`), other languages.
@@ -643,7 +643,7 @@ N_READ = 8
 N_BESIDE_MAILS = 2
 """Most passages of other kinds that are read beside mails alone."""
 N_MOST_TOKENS = 40
-SIGNS = ("bias", "margin", "span", "spread", "covered", "sentence", "unnamed", "cosine", "words", "lead")
+SIGNS = ("bias", "margin", "span", "spread", "covered", "sentence", "unnamed", "cosine", "words", "event", "lead")
 """What is weighed: see `_signs`."""
 ORDER_SIGNS = ("words", "cosine", "covered")
 """By what passages are ordered before they are read: see `order_signs`."""
@@ -1281,7 +1281,8 @@ def _signs(question: str, one: Candidate, said: Answer, span: tuple[int, float],
 
     How much likelier an answer is than none; how sure the words are, and how spread their beginnings and ends; the
     share of the question's words in the passage and in the answer's sentence; how many of the question's names and
-    numbers the passage lacks; its likeness of meaning; its words against the best found; whether it was found first.
+    numbers the passage lacks; its likeness of meaning; its words against the best found; whether it is an event, of
+    which a question in its words often asks for something else; whether it was found first.
 
     Args:
         span: Where the answer begins, and its log-probability.
@@ -1297,7 +1298,7 @@ def _signs(question: str, one: Candidate, said: Answer, span: tuple[int, float],
         *(1.0, float(np.clip(answers - kinds[ABSENT], -_FAR, _FAR)), max(-_FAR, span[1])),
         *(_spread(said.start) + _spread(said.end), covered(question, text)),
         *(covered(question, sentence_at(text, span[0])), float(min(MOST_UNNAMED, unnamed))),
-        *(one.cosine, rank[0], float(rank[1] == 0)),
+        *(one.cosine, rank[0], float(one.passage.kind == "event"), float(rank[1] == 0)),
     )
 
 
