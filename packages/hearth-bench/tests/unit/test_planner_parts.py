@@ -6,10 +6,11 @@ import sys
 import types
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
-from hearth_bench.measure.planning.parts_left_out import Left, Outcome, document_of, measure
+from hearth_bench.measure.planning.parts_left_out import Left, Outcome, document_of, keep, kept_in, measure
 from hearth_bench.measure.planning.planner_parts import ALL, PARTS, Part, leaving_out, noting, owner_of
 
 ADDS = Part("adds", "toy_planner", 0)
@@ -123,3 +124,12 @@ def test_the_results_name_what_touches_nothing() -> None:
     results = document_of({"real": (right, left)})
     assert results["touches_nothing"] == [part.name for part in PARTS if part.name != "with_answer"]
     assert results["sets"] == {"real": {"n": 1, "right": 1.0, "harmful": 0.0}}
+
+
+def test_a_set_that_is_done_is_kept_for_the_same_code_alone(tmp_path: Path) -> None:
+    measured = measure(Toys(["add", "tell", "nothing"]), [ADDS, TELLS])
+    path = tmp_path / "kept" / "real-all.json"
+    assert kept_in(path, "abc") is None
+    keep(path, "abc", *measured)
+    assert kept_in(path, "abc") == measured
+    assert kept_in(path, "abd") is None

@@ -1,6 +1,6 @@
 """Measure what each rule that stays in the planner is worth, by leaving it out.
 
-    python -m hearth_bench.measure.planning.parts_left_out [--limit N] [--only SET ...] [--show PART]
+    python -m hearth_bench.measure.planning.parts_left_out [--limit N] [--only SET ...] [--show PART] [--keep FOLDER]
 
 Writes packages/hearth-bench/results/parts_left_out.json. Each part (`planner_parts`) is a function that mends what was
 planned, or reads a request in its stead. Every request is planned once while it is noted which parts change anything;
@@ -13,6 +13,9 @@ judged as `correction_reach` does), which alone asks what the owner taught.
 Per part and set: `n_touched`; how many of those are right with and without it, and harmful with and without it; the
 interval of the difference in the share of all requests of the set (`worth`, `harm`: with the part, less without it).
 Harmful is a change or a sending that was not asked for; of natural requests also what looks like success and is none.
+Each set takes from a minute and a half to half an hour of a quiet core. With `--keep FOLDER` each is written there
+when it is done, and what lies there of the same code is not asked again: so a run that was stopped goes on.
+
 `touches_nothing` lists the parts that change nothing anywhere; `all` leaves out every part at once.
 
 Not covered: parts that matter only together, beyond `all`; what a part costs; real people's requests are of a fixed
@@ -31,11 +34,12 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from hearth.agent import Agent, make_home, shipped_demonstrations
+from hearth.atomic_files import replacing
 from hearth.demo.demo_home import build_demo_home
 from hearth.formats.plans import read_demonstrations
 from hearth.models.sentence_encoder import MiniLMEncoder
@@ -50,6 +54,7 @@ from hearth_bench.measure.planning import correction_reach, natural_requests, re
 from hearth_bench.measure.planning.planner_parts import ALL, PARTS, Part, leaving_out, noting
 from hearth_bench.measure.result_file import OWN_DATA, write_result
 from hearth_bench.report.run_comparison import paired_interval
+from hearth_bench.run_record import commit
 
 SETS = ("real", "own", "natural", "corrections")
 _SAMPLED = 4
@@ -124,6 +129,35 @@ def measure(asked: Asked, parts: Sequence[Part]) -> tuple[dict[str, Outcome], di
     with leaving_out(parts):
         left[ALL] = Left(len(by_any), with_it, {id: asked.ask(id) for id in by_any})
     return with_it, left
+
+
+def kept_in(path: Path, code: str) -> tuple[dict[str, Outcome], dict[str, Left]] | None:
+    """Return what was kept of one set; None where nothing was, or of other code."""
+    if not path.is_file():
+        return None
+    read = json.loads(path.read_text())
+    if read["commit"] != code:
+        return None
+    with_it = {id: Outcome(*one) for id, one in read["with_it"].items()}
+    left = {
+        name: Left(n_touched, with_it, {id: Outcome(*one) for id, one in without.items()})
+        for name, (n_touched, without) in read["left"].items()
+    }
+    return with_it, left
+
+
+def keep(path: Path, code: str, with_it: Mapping[str, Outcome], left: Mapping[str, Left]) -> None:
+    """Write what was measured of one set, at once or not at all."""
+    data = {
+        "commit": code,
+        "with_it": {id: astuple(one) for id, one in with_it.items()},
+        "left": {
+            name: (one.n_touched, {id: astuple(two) for id, two in one.without_it.items()})
+            for name, one in left.items()
+        },
+    }
+    with replacing(path, "keep what was measured in") as file:
+        file.write(json.dumps(data).encode())
 
 
 def document_of(measured: Mapping[str, tuple[Mapping[str, Outcome], Mapping[str, Left]]]) -> dict[str, object]:
@@ -262,6 +296,9 @@ def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--limit", type=int, help="at most so many of each set; nothing is written")
     options.add_argument("--only", choices=SETS, nargs="+", default=SETS, help="these sets; nothing is written")
+    options.add_argument(
+        "--keep", type=Path, metavar="FOLDER", help="keep each set here, and go on with what lies here"
+    )
     options.add_argument("--show", metavar="PART", help="print the ids that this part makes right or wrong")
     chosen = options.parse_args()
     known = {part.name for part in PARTS} | {ALL}
@@ -270,9 +307,16 @@ def main() -> None:
     started, cpu = time.perf_counter(), time.process_time()
     encoder = MiniLMEncoder.open()
     measured = {}
+    code = commit() or "unknown"
     for kind in chosen.only:
-        with opened(kind, encoder, chosen.limit) as asked:
-            measured[kind] = measure(asked, PARTS)
+        path = chosen.keep / f"{kind}-{chosen.limit or 'all'}.json" if chosen.keep else None
+        known_already = kept_in(path, code) if path else None
+        if known_already is None:
+            with opened(kind, encoder, chosen.limit) as asked:
+                known_already = measure(asked, PARTS)
+            if path is not None:
+                keep(path, code, *known_already)
+        measured[kind] = known_already
         print(f"{kind}: {len(measured[kind][0]):,} asked, {time.perf_counter() - started:,.0f} s", file=sys.stderr)
     if chosen.show:
         for kind, (_, left) in measured.items():
