@@ -17,7 +17,7 @@ from hearth.models.llm.openai_endpoint import Endpoint, RemoteModel
 from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.plan_drafting import Drafter
-from hearth.planning.ranking.ranker import Student, StudentOptions
+from hearth.planning.ranking.ranker import Ranker, RankerOptions
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.protocols import LanguageModel, Planner
 from hearth.types import Context, Demonstration, Plan, Refusal, Request, ToolSpec
@@ -53,10 +53,10 @@ def taught_planner(kind: str, learnt: Sequence[Demonstration]) -> Planner:
 class DraftingPlanner:
     """The likeliest plan, however unsure; satisfies `protocols.Planner`."""
 
-    name = Student.name
+    name = Ranker.name
 
     def __init__(self, learnt: Sequence[Demonstration]) -> None:
-        student = Student(encoder(), tools(), StudentOptions(hides_tools=False))
+        student = Ranker(encoder(), tools(), RankerOptions(hides_tools=False))
         student.learn(learnt)
         student.settle()
         self._drafter = Drafter(student, filler())
