@@ -658,8 +658,6 @@ _LEAST_SAYING = 0.8
 right: left out of the fit, of 256 questions of newcomers, of two strangers and of the homes that are tuned on .15 were
 then told rightly without doubt and .01 wrongly (`answer_telling` doubts some more); with the weights before .21 and
 .04 were."""
-_LEAST_WORDS = math.log(1 / 2)
-"""Log-probability from which on words are told alone."""
 LEAST_SURE_YES = 0.95
 """From this probability on yes or no is said, where the reader has it of the passage and of the told sentence alone."""
 _LEAVES_CHOICE = re.compile(r"\bor\b(?! not\b)", re.IGNORECASE)
@@ -1013,8 +1011,8 @@ def _read(question: str, one: Candidate, reader: AnswerReader, people: People, r
     # An event says when it begins, and not when one is to be there.
     if is_without(question, passage, people) or (passage.kind == "event" and _OF_ARRIVING.search(question)):
         chance *= LACKING
-    if passage.kind == "contact" and asks_beyond_card(question, passage.read):
-        chance *= LACKING
+    if passage.kind == "contact" and _asks_beyond_card(question, passage.read):
+        chance *= LACKING**2
     if text and re.match(r"\s*who(?:m|se)?\b", question, re.IGNORECASE):
         text, start, chance = _person_meant(question, passage, text, start, chance)
     is_told = asks_yes_or_no(question) and chance >= least_chance()
@@ -1313,7 +1311,7 @@ def lacks_kind(question: str, text: str) -> bool:
     return any(key_of(word) not in held for word in [*telling_words(found["kind"] or ""), *opened])
 
 
-def asks_beyond_card(question: str, text: str) -> bool:
+def _asks_beyond_card(question: str, text: str) -> bool:
     """Return whether a question asks of somebody what no card tells: "what did I lend Greta"."""
     return not keys_of(question) <= keys_of(text) | ON_A_CARD
 
@@ -1362,18 +1360,6 @@ def chance_if_first(one: Reading) -> float:
     two passages say is compared by this."""
     raw = chance_of(one.signs) if one.signs else 0.0
     return min(1.0, one.chance * chance_of((*one.signs[:-1], 1.0)) / raw) if raw else one.chance
-
-
-def is_unsure_of_words(one: Reading) -> bool:
-    """Return whether the reader is less than half sure which words of the passage answer."""
-    return bool(one.signs) and one.signs[SIGNS.index("span")] < _LEAST_WORDS
-
-
-def words_chance(one: Reading) -> float:
-    """The probability that the words of a reading answer: in a table less than that their passage does, where the
-    reader is unsure in which cell."""
-    is_cell = "|" in one.candidate.passage.text and is_unsure_of_words(one)
-    return one.chance * math.exp(one.signs[SIGNS.index("span")]) if is_cell else one.chance
 
 
 def least_chance() -> float:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from hearth import patterns as re
 from hearth.memory.inquiry.answer_reading import (
     ON_A_CARD,
+    SIGNS,
     Reading,
-    asks_beyond_card,
     asks_yes_or_no,
     chance_if_first,
     covered,
-    is_unsure_of_words,
     least_chance,
     money_in,
 )
@@ -72,6 +72,8 @@ _OF_ONE_THING = re.compile(
 )
 """Asks for one thing, of which other lines of a list are others."""
 _SEVERAL = re.compile(r"[,;/]|\b(?:and|or|but)\b", re.IGNORECASE)
+_LEAST_WORDS = math.log(1 / 2)
+"""Log-probability from which on words are told alone."""
 _RATE = re.compile(r"\s?(?:(?:per|an?|each|every|for (?:an?|each|every)) |/ ?)(?P<unit>[^\W\d_]{3,})", re.IGNORECASE)
 """Follows a price for one of something: "£12 an hour"."""
 _LEAD = re.compile(r"(?:[-*•·]\s+)?(?P<label>[^\W\d_][\w '’-]{1,30}):\s+\S")
@@ -157,7 +159,7 @@ def _is_rate_of_many(question: str, one: Reading) -> bool:
 
 def _told(told: Sequence[Reading], chance: float, *, has_rivals: bool) -> HomeAnswer:
     """Tell the first of readings, and the places of the others; of rivals what they say instead."""
-    if is_unsure_of_words(told[0]):
+    if _is_unsure_of_words(told[0]):
         chance = min(chance, DOUBTED)
     values = [_value(one) if chance >= LEAST_SURE else _value_in_doubt(one) for one in told[:N_WITNESSES]]
     witnesses = dict.fromkeys(
@@ -167,6 +169,11 @@ def _told(told: Sequence[Reading], chance: float, *, has_rivals: bool) -> HomeAn
     return HomeAnswer(kind_of(values[0]), values[0], "", tuple(witnesses), round(chance, 4))
 
 
+def _is_unsure_of_words(one: Reading) -> bool:
+    """Return whether the reader is less than half sure which words of the passage answer."""
+    return bool(one.signs) and one.signs[SIGNS.index("span")] < _LEAST_WORDS
+
+
 def _value_in_doubt(one: Reading) -> str:
     """Return what is told with doubt: of words of which the reader is unsure their sentence, where it says several
     things, and no amount or date is asked for. Of 25 such answers to newcomers the words were right for one in five,
@@ -174,7 +181,7 @@ def _value_in_doubt(one: Reading) -> str:
     sentence, value = sentence_of(one), _value(one)
     is_told = value in sentence and len(sentence) <= N_MAX_QUOTED and "|" not in sentence
     is_one_of_several = kind_of(value) in ("text", "number") and _SEVERAL.search(sentence.replace(value, "", 1))
-    return sentence.lstrip(" -*•·") if is_told and is_one_of_several and is_unsure_of_words(one) else value
+    return sentence.lstrip(" -*•·") if is_told and is_one_of_several and _is_unsure_of_words(one) else value
 
 
 def own_first(question: str, readings: Sequence[Reading]) -> list[Reading]:
@@ -203,7 +210,6 @@ def _own_beside(question: str, best: Reading, readings: Sequence[Reading]) -> li
         and one.text
         and one.chance >= LEAST_BESIDE
         and covered(question, one.candidate.passage.read) > 0
-        and not (one.candidate.passage.kind == "contact" and asks_beyond_card(question, one.candidate.passage.read))
     ]
 
 
