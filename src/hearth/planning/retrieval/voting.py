@@ -151,7 +151,7 @@ _SHARPNESS = 8.0
 """Power of a likeness in its vote: near neighbours count far more than far ones."""
 _OWNERS_VOTES, _LEAST_OWN = 6.0, 0.7
 """How many votes the owner's own demonstration has, and the likeness from which on."""
-_N_MEANT, _N_DESCRIBED = 3, 5
+_N_MEANT, _N_DESCRIBED = 3, 3
 """Number of tools that the heads find likeliest, and of those whose texts are nearest, each of which is tried."""
 _LEAST_MEANT = 0.02
 """Score below which a tool is as unlikely as can be."""
