@@ -267,11 +267,11 @@ class Proposal:
         candidates = self._ballot.candidates(
             self._way.rows[unit], self._units[unit].words, is_long=is_long, may_refer=bool(earlier)
         )
-        worth = [shipped_odds().of(candidate.readings) for candidate in candidates]
+        most = max((candidate.worth for candidate in candidates), default=0.0)
         options = [
             option
-            for candidate, here in zip(candidates, worth)
-            if (here > max(worth) - _HOPELESS or candidate.words == self._units[unit].words)
+            for candidate in candidates
+            if (candidate.worth > most - _HOPELESS or candidate.words == self._units[unit].words)
             and (option := self._option(candidate, unit, earlier)) is not None
         ]
         if not any(option.is_nothing for option in options):

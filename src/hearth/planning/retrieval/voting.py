@@ -186,6 +186,8 @@ class Candidate:
     """Score in the heads of nothing that a tool does, or of talk."""
     is_untaught: bool = False
     """True when the heads know none of these tools; their scores are those of nothing."""
+    worth: float = 0.0
+    """Log-odds of its readings, before it is filled; 0 of what is the only one."""
 
     @property
     def readings(self) -> dict[str, float]:
@@ -323,8 +325,9 @@ class Ballot:
                     ),
                 )
             )
-        odds = shipped_odds()
-        found.sort(key=lambda c: (-odds.of(c.readings), c.rests_on, c.leaves))
+        worth = shipped_odds().of_each([candidate.readings for candidate in found])
+        found = [replace(candidate, worth=one) for candidate, one in zip(found, worth, strict=True)]
+        found.sort(key=lambda c: (-c.worth, c.rests_on, c.leaves))
         alike = {self._remembered.rows[row].id for row in same}
         return [c for rank, c in enumerate(found) if rank < N_CANDIDATES or alike & set(c.rests_on)]
 
@@ -511,9 +514,13 @@ class OptionOdds:
 
     def of(self, readings: Mapping[str, float]) -> float:
         """Return the score of one option."""
-        return float(self.of_rows(np.array([[readings.get(name, 0.0) for name in READINGS]]))[0]) + ALIKE * (
-            readings.get("alike", 0.0)
-        )
+        return self.of_each([readings])[0]
+
+    def of_each(self, many: Sequence[Mapping[str, float]]) -> list[float]:
+        """Return the score of each of some options."""
+        rows = [[readings.get(name, 0.0) for name in READINGS] for readings in many]
+        scores = self.of_rows(np.array(rows).reshape(-1, len(READINGS)))
+        return [float(score) + ALIKE * readings.get("alike", 0.0) for score, readings in zip(scores, many, strict=True)]
 
     def of_rows(self, rows: Floats) -> Floats:
         """Return scores without `alike`; `rows` has the shape [options, readings]."""
