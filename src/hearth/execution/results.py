@@ -938,6 +938,8 @@ def _other_values(spec: ToolSpec, given: Mapping[str, Plain], records: Sequence[
         name = parameter.name
         if given.get(name) is None or name not in records[0] or not _is_exact(parameter, spec):
             continue
+        if records[0][name] is None and parameter.type == "date":
+            continue  # a birthday whose year nobody said is no date
         if not _is_same(given[name], records[0][name]):
             found.append(
                 f"{_tool_in_words(spec)} was to use {_shown(given[name])} as {name.replace('_', ' ')}, "

@@ -192,6 +192,11 @@ MAIL = (
         ("I did not send Karin the quote, send it", False),
         ("have I got mail from Karin", False),
         ("can you send Karin the quote", False),
+        ("what do I press to send Karin the quote", True),
+        ("how do I send Karin the quote?", True),
+        ("when do I send Karin the quote, remind me", False),
+        ("how do I send Karin the quote? send it", False),
+        ("what should Karin send", False),
     ],
 )
 def test_a_deed_that_is_asked_about_is_not_done(text: str, is_asked: bool) -> None:
@@ -240,6 +245,7 @@ FREE = (Step("find_free_time", {}),)
         ("remove Karin from my contacts", CARD, ""),
         ("disarm the alarm", ALARM, "security alarm"),
         ("turn the burglar alarm off", ALARM, "security alarm"),
+        ("what do I press to turn the burglar alarm off", ALARM, ""),
         ("cancel my alarm", ALARM, ""),
         ("cancel the reminder to arm the alarm", ALARM, ""),
         ("is Karin free on friday", FREE, "when Karin is free"),
@@ -353,6 +359,16 @@ def test_a_deed_is_not_its_opposite(text: str, planned: str, meant: str) -> None
         ),
         (
             "the lease ends on 3 May, remind me 2 weeks before.",
+            "2027-05-03T09:00:00+02:00",
+            "2027-04-19T09:00:00+02:00",
+        ),
+        (
+            "I renew my pass by 31 March so remind me a month before that",
+            "2027-03-31T09:00:00+02:00",
+            "2027-02-28T09:00:00+01:00",
+        ),
+        (
+            "the lease ends on 3 May, remind me 2 weeks ahead",
             "2027-05-03T09:00:00+02:00",
             "2027-04-19T09:00:00+02:00",
         ),

@@ -32,6 +32,7 @@ from hearth.language.reading import (
     asked_if_free,
     asks_amount,
     asks_day,
+    asks_how,
     asks_past_deed,
     asks_state,
     asks_who_is_free,
@@ -93,7 +94,8 @@ _TIMER = "set_timer"
 
 
 def refused_deed(request: Request, found: Plan | Refusal, tools: Tools, planner: str) -> Refusal | None:
-    """Return the refusal to do again what a question asks about as done: "did I send Priya the quote".
+    """Return the refusal to do again what a question asks about as done ("did I send Priya the quote"), or to do what
+    it asks how to do ("what do I press to turn the burglar alarm off").
 
     None where `found` stands: it changes nothing, or a device (see `with_state_asked`), or no such question is asked.
 
@@ -108,7 +110,7 @@ def refused_deed(request: Request, found: Plan | Refusal, tools: Tools, planner:
         return Refusal("out_of_scope", f"I can't {deed} anything yet, so I did nothing.")
     if {step.tool for step in found.steps} == {_TIMER} and asks_amount(request.text):
         return Refusal("out_of_scope", _CANNOT, planner=planner)
-    if not asks_past_deed(request.text):
+    if not (asks_past_deed(request.text) or asks_how(request.text)):
         return None
     acts = [step for step in found.steps if step.tool in tools and tools[step.tool].effect != "none"]
     if all(_DEVICE in step.arguments or step.tool == _REMEMBER for step in acts):
