@@ -451,6 +451,22 @@ def test_a_place_keeps_the_end_of_its_name(text: str, place: str, meant: str) ->
 
 
 @pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("dinner at Moll's on saturday at 7.30", {"title": "dinner", "place": "Moll's"}),
+        ("put a games night at Moll's in my diary", {"title": "games night", "place": "Moll's"}),
+        ("dinner at Moll's house on saturday", {"title": "Moll"}),
+        ("Moll's party on saturday", {"title": "Moll"}),
+        ("see if Moll is at Moll's on saturday", {"title": "Moll"}),
+    ],
+)
+def test_what_takes_place_at_somebodys_is_not_called_by_the_place(text: str, kept: dict[str, str]) -> None:
+    step = Step("add_event", {"title": "Moll", "start": "2026-11-28T19:30:00+00:00"})
+    (_, arguments), *_ = mended(text, step)
+    assert {name: value for name, value in arguments.items() if name != "start"} == kept
+
+
+@pytest.mark.parametrize(
     ("text", "is_refused"),
     [
         ("whens the zumba and remind me the evening before to pack", True),

@@ -600,19 +600,34 @@ _PLACE = "place"
 
 
 def _place_as_said(plan: Plan, said: _Said) -> Plan:
-    """Mend a place that lost the end of its name: "at Moll's", which is no "Moll"."""
+    """Mend a place that lost the end of its name ("at Moll's", which is no "Moll"), or was taken for what takes place
+    there: "dinner at Moll's"."""
     steps = list(plan.steps)
     for k, step in enumerate(steps):
-        place = step.arguments.get(_PLACE)
-        if not isinstance(place, str) or not place:
+        is_titled = step.tool == _EVENT and not step.arguments.get(_PLACE)
+        whose = step.arguments.get("title" if is_titled else _PLACE)
+        if not isinstance(whose, str) or not whose:
             continue
-        owned = re.search(rf"\bat\s+(?P<place>{re.escape(place)}['’]s){_ENDS_PLACE}", said.text, re.IGNORECASE)
-        if owned is not None:
-            steps[k] = replace(step, arguments={**step.arguments, _PLACE: owned["place"]})
+        owned = re.search(rf"{_BEFORE_PLACE}\bat\s+(?P<place>{re.escape(whose)}['’]s)(?!\w)", said.text, re.IGNORECASE)
+        if owned is None or not _ends_place(said, owned.end()) or (is_titled and not owned["what"]):
+            continue
+        title = {"title": owned["what"]} if is_titled else {}
+        steps[k] = replace(step, arguments={**step.arguments, _PLACE: owned["place"], **title})
     return _with_steps(plan, steps)
 
 
-_ENDS_PLACE = r"(?=\s*(?:\Z|[.,;!?])|\s+(?:from|now|instead|on|at|for|with|today|tonight|tomorrow|and|please)\b)"
+_BEFORE_PLACE = (
+    r"(?:(?:\A|\b(?:put|add|book|enter|schedule|pencil\s+in|got|have)\s+)(?:an?\s+|the\s+)?"
+    r"(?P<what>(?!at\b)[^\W\d_][\w-]*(?:\s(?!at\b)[\w-]+)?)\s+)?"
+)
+"""What takes place, where it begins the request or what is put into the calendar."""
+_ENDS_PLACE = re.compile(r"\s*(?:\Z|[.,;!?])|\s+(?:from|now|instead|on|in|at|for|with|and|please)\b", re.IGNORECASE)
+
+
+def _ends_place(said: _Said, place: int) -> bool:
+    """Return whether a place has no noun behind it: "at Moll's on Friday", but not "at Moll's house"."""
+    behind = len(said.text) - len(said.text[place:].lstrip())
+    return _ENDS_PLACE.match(said.text, place) is not None or any(one.start == behind for one in said.utterance.times)
 
 
 _OF_A_CALENDAR = r"(?:in|into|on|onto|to)\s+(?:the|my|our)\s+(?:diary|calendar|planner)\b"
