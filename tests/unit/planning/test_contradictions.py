@@ -451,6 +451,20 @@ def test_a_place_keeps_the_end_of_its_name(text: str, place: str, meant: str) ->
 
 
 @pytest.mark.parametrize(
+    ("unserved", "is_asked"),
+    [(("saturday",), True), (("friday",), False), (("with cake",), False), (("at 7",), False), ((), False)],
+)
+def test_nothing_is_put_on_another_day_than_one_that_is_said(unserved: tuple[str, ...], is_asked: bool) -> None:
+    text = "see Moll on friday, and saturday with cake at 7"
+    step = Step("add_event", {"title": "Moll", "start": view("friday", "datetime")})
+    found = held(text, step, unserved=unserved)
+    assert isinstance(found, Refusal) is is_asked
+    if isinstance(found, Refusal):
+        assert (found.kind, found.missing) == ("needs", ("add_event.start",))
+        assert "“saturday”" in found.reason
+
+
+@pytest.mark.parametrize(
     ("text", "kept"),
     [
         ("dinner at Moll's on saturday at 7.30", {"title": "dinner", "place": "Moll's"}),

@@ -596,6 +596,22 @@ def _once(step: Step) -> Step:
     return step if len(kept) == len(step.arguments) else replace(step, arguments=kept)
 
 
+_STARTS = {"add_event": "start", "move_event": "start", "add_reminder": "at", "move_reminder": "at"}
+
+
+def _not_on_another_day(plan: Plan, said: _Said) -> Plan | Refusal:
+    """Ask when, where a day that is said would be left out, and another one be taken."""
+    left = [times[0] for words in plan.unserved if len(times := said.times(words)) == 1 and times[0].text == words]
+    for step in plan.steps:
+        at = step.arguments.get(_STARTS.get(step.tool, ""))
+        for slot in left if isinstance(at, str) else ():
+            start, end = (str(slot.views.get(name, "")) for name in ("start", "end"))
+            if names_a_day(slot) and start and end and not start <= str(at) < end:
+                reason = f"When? I did not understand how “{slot.text}” goes with the rest."
+                return Refusal("needs", reason, (f"{step.tool}.{_STARTS[step.tool]}",), planner=plan.planner)
+    return plan
+
+
 _PLACE = "place"
 
 
@@ -808,6 +824,7 @@ _MENDS: tuple[_Mend, ...] = (
     _first_named,
     _not_added_again,
     _all_invited,
+    _not_on_another_day,
 )
 
 
