@@ -368,6 +368,17 @@ def test_what_is_not_told_hides_no_answer(world: World, beside: str) -> None:
     assert "8:40" in found.value
 
 
+@pytest.mark.parametrize(
+    ("question", "is_polar"),
+    [("where did I put the passports", False), ("I've bought the charger", False), ("did I pack the passports", True)],
+)
+def test_only_what_asks_yes_or_no_is_answered_so(world: World, question: str, is_polar: bool) -> None:
+    things = "\n".join(f"- [ ] {thing}" for thing in ("passports", "crow book", "rain jackets", "charger"))
+    world.workspace.write("notes/packing.md", f"# packing\n\n{things}\n".encode())
+    found = world.ask(question)
+    assert found.kind != "yesno" or is_polar
+
+
 def test_a_question_in_a_mail_answers_nothing(world: World) -> None:
     world.workspace.write(
         "mail/cur/7.t:2,S", mail("Tom <t@maes.example>", "Dinner", "Is Ana still vegetarian?").encode()

@@ -484,7 +484,7 @@ _WHO_IS = re.compile(
 )
 _MAY_DIFFER = re.compile(rf"\b(?:{_PERHAPS})\b", re.IGNORECASE)
 """A card does not say whether it tells this one."""
-_ASKS = key_set("what which when where who how please tell give need get got go do i my the")
+_ASKS = key_set("what which when where who how please tell give need get got go do i my the it week day month year")
 
 
 def cards_of(call: CallContext) -> list[Card]:

@@ -15,7 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from hearth import patterns as re
-from hearth.memory.inquiry.answer_reading import Reading, covered, least_chance, money_in, money_text, number_text
+from hearth.memory.inquiry.answer_reading import (
+    Reading,
+    asks_yes_or_no,
+    covered,
+    least_chance,
+    money_in,
+    money_text,
+    number_text,
+)
 from hearth.memory.inquiry.answer_telling import kind_of, witness_of
 from hearth.memory.inquiry.table_programs import (
     Grid,
@@ -115,6 +123,9 @@ def _likeliest_in(question: str, text: str, title: str, encoder: Encoder, *, has
     return max(found, key=lambda one: one.told.chance, default=None)
 
 
+_WHETHER = re.compile(r"\b(?:if|whether)\b", re.IGNORECASE)
+
+
 def table_answer(
     question: str, readings: Sequence[Reading], passages: PassageStore, encoder: Encoder
 ) -> HomeAnswer | None:
@@ -124,6 +135,8 @@ def table_answer(
         readings: What was read for the question, the likeliest first.
     """
     found = table_candidates(question, readings, passages, encoder)
+    if not (asks_yes_or_no(question) or _WHETHER.search(question)):
+        found = [one for one in found if one.of_table.told.program.operation != "yesno"]  # "where are the passports"
     likely = max(found, key=lambda one: one.chance, default=None)
     if likely is None or likely.chance <= max(readings[0].chance, LEAST_TOLD):
         return None
