@@ -922,7 +922,7 @@ class Agent:
         for tool, query in anchor.looked_up.items():
             if tool not in self.tools.specs:
                 continue
-            found = self._looked_up(said, Step(tool, {"query": query, **times}))
+            found = self._looked_up(said, Step(tool, {**({"query": query} if query else {}), **times}))
             records = found.value if found is not None and isinstance(found.value, list) else []
             is_sure = found is not None and not any(one.startswith(NONE_HAS_ALL) for one in found.notices)
             if len(records) != 1 or not isinstance(records[0], dict) or not is_sure:
@@ -933,7 +933,8 @@ class Agent:
                 if not anchor.moves:
                     return Reading(anchor.said_from(dt.datetime.fromisoformat(at)))
                 moved = anchor if kind == "EventId" else anchor.as_reminder(query)
-                return Reading(moved.said_from(dt.datetime.fromisoformat(at)), (Record(kind, id, moved.words),))
+                called = moved.words or "the event"
+                return Reading(moved.said_from(dt.datetime.fromisoformat(at)), (Record(kind, id, called),))
         return Reading(anchor.order) if anchor.order else meant
 
     def context(self) -> Context:

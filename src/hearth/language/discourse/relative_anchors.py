@@ -253,7 +253,7 @@ class NamedAnchor:
         named = _CALLED_REMINDER.sub(" ", self.words).strip()
         is_called = named != self.words
         reminders = {"find_reminders": named} if named and self.moves and (is_called or self.may_remind) else {}
-        events = {"find_events": self.words} if self.words else {}
+        events = {"find_events": self.words} if self.words or self.start else {}
         return reminders if is_called and reminders else {**events, **reminders}
 
     def as_reminder(self, name: str) -> NamedAnchor:
@@ -459,7 +459,13 @@ def _retimed(match: re.Match[str], utterance: Utterance) -> NamedAnchor | None:
 
 
 def _moved(words: str, how: NamedAnchor, utterance: Utterance) -> NamedAnchor | None:
-    """Complete what is moved: its name, and when it takes place where that was said ("my lunch on Friday")."""
+    """Complete what is moved: its name, and when it takes place where that was said ("my lunch on Friday"), which may
+    be all that is said of it ("my 3 o'clock")."""
+    at = f"at {words}"
+    if [(one.text, "time" in one.views) for one in utterance.saying(at).slots] == [(words, True)]:
+        (clock,) = utterance.saying(at).slots
+        start, end = (str(clock.views[name]) for name in ("start", "end"))
+        return replace(how, start=start, end=end, before="move the event ", moves=True)
     times = [slot for slot in utterance.saying(words).slots if slot.kind in ("time", "duration")]
     if len(times) > 1 or any(slot.cue_start == 0 or "start" not in slot.views for slot in times):
         return None
