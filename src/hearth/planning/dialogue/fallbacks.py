@@ -895,7 +895,7 @@ _OF_WHEN = frozenset(
             "coming come comes going go goes take takes place begin start starts there appointment meeting event thing "
             "today tomorrow week month year monday tuesday wednesday thursday friday saturday sunday january february "
             "march april may june july august september october november december morning afternoon evening night "
-            "exactly supposed gonna due planned booked scheduled visit session class date fixed set"
+            "exactly supposed gonna due planned booked scheduled visit session class date fixed set do left still"
         ),
     )
 )
