@@ -15,7 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from hearth import patterns as re
-from hearth.memory.inquiry.answer_reading import Reading, covered, least_chance, money_in, money_text, number_text
+from hearth.memory.inquiry.answer_reading import (
+    Reading,
+    covered,
+    least_chance,
+    money_in,
+    money_text,
+    number_text,
+    words_chance,
+)
 from hearth.memory.inquiry.answer_telling import kind_of, witness_of
 from hearth.memory.inquiry.table_programs import (
     Grid,
@@ -125,7 +133,7 @@ def table_answer(
     """
     found = table_candidates(question, readings, passages, encoder)
     likely = max(found, key=lambda one: one.chance, default=None)
-    if likely is None or likely.chance <= max(readings[0].chance, LEAST_TOLD):
+    if likely is None or likely.chance <= max(words_chance(readings[0]), LEAST_TOLD):
         return None
     best = readings[0].candidate.passage
     is_all_said = covered(question, f"{best.person} {best.read}") == 1.0  # "the kiln opening on Friday"
