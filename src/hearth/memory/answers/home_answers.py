@@ -56,6 +56,7 @@ from hearth.memory.inquiry.answer_telling import (
     said_about,
     sentence_of,
     series_of_title,
+    told_chance,
     witness_of,
 )
 from hearth.memory.inquiry.asking_mails import answer_from_letters
@@ -991,10 +992,8 @@ class HomeAnswers:
         strangers = next(likely, None)
         if strangers is not None and (card := named_card_answer(question, call)) is not None:
             return beside_card(card, strangers, call.now)
-        if (summed := sum_answer(question, readings)) is not None:
-            return summed
-        if (joint := joint_answer(question, readings)) is not None:
-            return joint
+        if (summed := sum_answer(question, readings) or joint_answer(question, readings)) is not None:
+            return replace(summed, chance=min(summed.chance, told_chance(question, best, readings, call.now)))
         return answer_of(question, readings, call.now)
 
     def _said_about(self, question: str, call: CallContext) -> HomeAnswer | None:

@@ -33,7 +33,7 @@ from hearth.models.span_extractor import ABSENT, NO, SPAN, YES, Answer, Form, Qu
 from hearth.protocols import CallContext, HomeAnswer, Workspace
 from hearth.tools.mail.mailbox import SENT
 from hearth.tools.mail.mime import read_head
-from hearth.tools.memory import DOUBTED, LEAST_SURE
+from hearth.tools.memory import DOUBTED
 from hearth.tools.pim.contacts import read_cards
 
 # ── Answer subjects ───────────────────────────────────────────────────────────────────────────────────────
@@ -653,11 +653,6 @@ SIGNS = ("bias", "margin", "span", "spread", "covered", "sentence", "unnamed", "
 ORDER_SIGNS = ("words", "cosine", "covered")
 """By what passages are ordered before they are read: see `order_signs`."""
 MOST_UNNAMED = 3
-_LEAST_SAYING = 0.8
-"""From this probability on that its sentence answers, what is read is told without doubt, as its words are less often
-right: left out of the fit, of 256 questions of newcomers, of two strangers and of the homes that are tuned on .15 were
-then told rightly without doubt and .01 wrongly (`answer_telling` doubts some more); with the weights before .21 and
-.04 were."""
 _LEAST_WORDS = math.log(1 / 2)
 """Log-probability from which on words are told alone."""
 LEAST_SURE_YES = 0.95
@@ -1350,11 +1345,10 @@ def _spread(logs: Array) -> float:
 
 
 def chance_of(signs: Sequence[float]) -> float:
-    """The probability that a passage answers, from its signs; above one half that its words do."""
+    """The probability that a passage answers, from its signs."""
     weights = fitted("passage_weights")["answers"]
     raw = sum(float(weights[name]) * sign for name, sign in zip(SIGNS, signs, strict=True))
-    says = 1 / (1 + math.exp(-max(-50.0, min(50.0, raw))))
-    return float(np.interp(says, (0.0, 0.5, _LEAST_SAYING, 1.0), (0.0, 0.5, LEAST_SURE, 1.0)))
+    return 1 / (1 + math.exp(-max(-50.0, min(50.0, raw))))
 
 
 def chance_if_first(one: Reading) -> float:

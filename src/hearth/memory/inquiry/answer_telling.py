@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from hearth import patterns as re
 from hearth.memory.inquiry.answer_reading import (
     ON_A_CARD,
+    SIGNS,
     Reading,
     asks_beyond_card,
     asks_yes_or_no,
@@ -20,7 +22,7 @@ from hearth.memory.inquiry.answer_reading import (
 )
 from hearth.memory.search.collecting import made_here, said_birth, where_of
 from hearth.memory.search.passage_store import SENTENCE, Passage, PassageStore, sentence_at, sentences_of
-from hearth.memory.search.search_words import STOP_WORDS, Period, key_of, key_set, keys_of, times_named
+from hearth.memory.search.search_words import STOP_WORDS, Period, fitted, key_of, key_set, keys_of, times_named
 from hearth.protocols import CallContext, HomeAnswer, ValueKind, Witness
 from hearth.tools.memory import DOUBTED, LEAST_SURE, N_MAX_QUOTED
 from hearth.tools.pim.contacts import Card, read_cards
@@ -41,9 +43,8 @@ _LEAST_OTHER = 0.5
 _LEAST_CLOSE = 0.4
 """The same for one that is told beside an answer that is told with doubt, whatever it says: of 25 newcomers' answers
 with one so close the first was right for eight, and this for six of the others."""
-_LEAST_RIVAL = 0.2
-"""The same for one that makes an answer doubtful: of 54 answers that nothing else came near .93 were right, of 22 with
-another from a tenth on .77 (newcomers, and homes that are tuned on, left out of the fit)."""
+SURE_SIGNS = ("bias", "chance", "spread", "rival", "asked", "card", "yes or no")
+"""What tells whether an answer is told without doubt: see `sure_signs`."""
 _AMOUNT = re.compile(r"(?:[€£$¥]\s?\d|\b\d[\d.,]*\s?(?:€|£|EUR|GBP|USD|CHF|euros?|pounds?|dollars?)\b)")
 _DATE = re.compile(
     r"\b(?:\d{1,2}(?:st|nd|rd|th)? )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b|\b\d{4}-\d\d-\d\d\b"
@@ -71,6 +72,8 @@ _OF_ONE_THING = re.compile(
     r"\s*(?:who|when|where|how|which|(?:by |at |until )?what (?:time|day|date|is the|was the))\b", re.I
 )
 """Asks for one thing, of which other lines of a list are others."""
+_LEAST_ODDS = 1e-3
+"""Least distance of a probability from 0 and 1 in its log-odds."""
 _SEVERAL = re.compile(r"[,;/]|\b(?:and|or|but)\b", re.IGNORECASE)
 _RATE = re.compile(r"\s?(?:(?:per|an?|each|every|for (?:an?|each|every)) |/ ?)(?P<unit>[^\W\d_]{3,})", re.IGNORECASE)
 """Follows a price for one of something: "£12 an hour"."""
@@ -98,9 +101,9 @@ def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> H
     if (said := _last_said(question, best, readings)) is not None:
         return said
     if asks_yes_or_no(question):
-        return _told_of_yes_or_no(question, best, readings)
+        return _told_of_yes_or_no(question, best, readings, now)
     if (items := _items_beside(question, best)) is not None:
-        return items
+        return replace(items, chance=told_chance(question, best, readings, now))
     others = _others(question, best, readings)
     rivals = [one for one in others if _is_rival(best, one, now)]
     if not named:
@@ -116,16 +119,47 @@ def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> H
     elif unlikely and not named:
         rivals = [one for one in unlikely if not _agrees(_value(best), _value(one), now)][:1]
         told = [best, *(rivals or alike)]
-    elif best.chance < LEAST_SURE and not (named or alike):
+    elif not (named or alike) and told_chance(question, best, readings, now) < LEAST_SURE:
         rivals = _behind(best, readings, _LEAST_CLOSE, now)[:1]
         told = [best, *rivals]
     is_likely = told[0] is best or told[0].chance >= least_chance()
-    spoken = covered(question, best.candidate.passage.read)
-    beside = () if rivals else _behind(best, readings, _LEAST_RIVAL, now)
-    is_rivalled = any(covered(question, one.candidate.passage.read) >= spoken for one in beside)
-    is_sure = is_likely and not is_rivalled and not _is_rate_of_many(question, best)
-    chance = best.chance if is_sure else min(best.chance, DOUBTED)
+    chance = told_chance(question, replace(told[0], chance=best.chance), readings, now)
+    if not is_likely or _is_rate_of_many(question, best):
+        chance = min(chance, DOUBTED)
     return _told(told, chance, has_rivals=bool(rivals))
+
+
+def told_chance(question: str, told: Reading, readings: Sequence[Reading], now: dt.datetime) -> float:
+    """Return the probability with which an answer is told: its passage's, on the side of `LEAST_SURE` where what was
+    learnt puts the answer as a whole (`sure_signs`). What a rule has doubted is never told as sure."""
+    fit = fitted("passage_weights")
+    signs = zip(SURE_SIGNS, sure_signs(question, told, readings, now), strict=True)
+    odds = sum(float(fit["sureness"][name]) * sign for name, sign in signs)
+    is_sure = told.chance > DOUBTED and 1 / (1 + math.exp(-odds)) >= float(fit["least_sureness"])
+    return max(told.chance, LEAST_SURE) if is_sure else min(told.chance, DOUBTED)
+
+
+def sure_signs(question: str, told: Reading, readings: Sequence[Reading], now: dt.datetime) -> tuple[float, ...]:
+    """Compute what tells whether an answer is right, all that was read for the question considered.
+
+    The probability that its passage answers, as log-odds; how spread the reader's beginnings and ends are; the largest
+    probability, as a share of its own, of another record that speaks of as much of the question and says something
+    else; how many words are asked with; whether it is of a card, which tells little in words of its own; whether yes or
+    no is asked.
+    """
+    passage = told.candidate.passage
+    spoken = covered(question, passage.read)
+    rivals = [
+        chance_if_first(one)
+        for one in _behind(told, readings, 0.0, now)
+        if covered(question, one.candidate.passage.read) >= spoken
+    ]
+    chance = min(max(told.chance, _LEAST_ODDS), 1 - _LEAST_ODDS)
+    return (
+        *(1.0, math.log(chance / (1 - chance)), told.signs[SIGNS.index("spread")] if told.signs else 0.0),
+        *(min(1.0, max(rivals, default=0.0) / chance), float(len(keys_of(question)))),
+        *(float(passage.kind == "contact"), float(asks_yes_or_no(question))),
+    )
 
 
 def _behind(best: Reading, readings: Sequence[Reading], share: float, now: dt.datetime) -> list[Reading]:
@@ -157,8 +191,6 @@ def _is_rate_of_many(question: str, one: Reading) -> bool:
 
 def _told(told: Sequence[Reading], chance: float, *, has_rivals: bool) -> HomeAnswer:
     """Tell the first of readings, and the places of the others; of rivals what they say instead."""
-    if is_unsure_of_words(told[0]):
-        chance = min(chance, DOUBTED)
     values = [_value(one) if chance >= LEAST_SURE else _value_in_doubt(one) for one in told[:N_WITNESSES]]
     witnesses = dict.fromkeys(
         replace(told_at(one), value=value if has_rivals and k else "")
@@ -213,7 +245,7 @@ def _speaks_as_much(question: str, own: Reading, best: Reading) -> bool:
     return covered(question, own.candidate.passage.read) >= _LEAST_SPOKEN * spoken
 
 
-def _told_of_yes_or_no(question: str, best: Reading, readings: Sequence[Reading]) -> HomeAnswer:
+def _told_of_yes_or_no(question: str, best: Reading, readings: Sequence[Reading], now: dt.datetime) -> HomeAnswer:
     """Tell the sentence that answers, and whether it says yes or no where that is sure and no other sentence
     says the contrary; beside a stranger's the owner's own, first where it speaks of as good as the same, and then what
     a stranger says likelier (`own_first`)."""
@@ -225,7 +257,7 @@ def _told_of_yes_or_no(question: str, best: Reading, readings: Sequence[Reading]
     witnesses = [
         replace(told_at(one), value=quote if k else "") for k, (one, quote) in enumerate(zip(told, quotes, strict=True))
     ]
-    chance = min(best.chance, DOUBTED) if len(told) > 1 else best.chance
+    chance = min(best.chance, DOUBTED) if len(told) > 1 else told_chance(question, best, readings, now)
     is_yes = told[0].is_yes
     if is_yes is None or any(one.is_yes is not None and one.is_yes != is_yes for one in readings):
         return HomeAnswer("text", quotes[0], "", tuple(witnesses), round(chance, 4))

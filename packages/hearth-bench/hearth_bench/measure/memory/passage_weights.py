@@ -8,6 +8,11 @@ questions only those over pieces are asked that nothing learnt. Each passage rea
 regression with a ridge gives the weights, in which a row of a whole home counts `HOME_ROW` times. They give
 probabilities: the least at which an answer is told stays what it is (`LEAST_CHANCE`).
 
+Whether an answer is told without doubt: each home is read again with weights that learnt nothing of it, and each answer
+that is told is a row: `answer_telling.SURE_SIGNS`, and whether what is told is right. A second regression of the same
+kind gives the weights of these, and the least probability is the one at which, each home left out in turn, no more than
+`MOST_WRONG` of the homes' questions are answered wrongly without doubt.
+
 A document asked alone is no row: its only passage is the first that is found, whether it answers or not. Nor are pieces
 of a thousand lives asked together: somebody else's bill answers as well.
 
@@ -25,8 +30,8 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -43,15 +48,16 @@ from hearth.memory.inquiry.answer_reading import (
     SIGNS,
     AnswerReader,
     Reading,
+    asks_yes_or_no,
+    least_chance,
     order_signs,
     read_passages,
 )
-from hearth.memory.inquiry.answer_telling import sentence_of
+from hearth.memory.inquiry.answer_telling import SURE_SIGNS, answer_of, sentence_of, sure_signs
 from hearth.memory.search.passage_store import PassageStore
 from hearth.memory.search.search_words import fitted
 from hearth.models.lora_encoder import QuestionEncoder
 from hearth.models.sentence_encoder import MiniLMEncoder
-from hearth.protocols import CallContext
 from hearth.storage.database import Store
 from hearth_bench.data.newcomer_home.newcomer import NEWCOMERS, read_newcomer_questions, write_newcomer_home
 from hearth_bench.data.q2a_homes import read_world
@@ -75,17 +81,38 @@ SEED = 1
 RIDGE = 1e-3
 HOME_ROW = 3.0
 """How much a row of a whole home counts beside one of pieces, among which are neither events nor cards."""
+MOST_WRONG = 0.03
+"""The largest share of homes' questions that are answered wrongly without doubt, each home left out in turn."""
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """What was read for one question."""
+class Taught:
+    """A question with what tells whether it is answered."""
 
-    is_answered: bool
-    """Whether anything in the home answers."""
+    text: str
+    is_told_in: Callable[[str, str], bool]
+    """Given words, and the record they are from."""
+    with_sentence: bool
+    """Whether a passage answers that says it in the sentence of its words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A home, or a stretch of pieces, with its questions."""
+
+    is_whole: bool
+    now: dt.datetime
+    questions: tuple[Taught, ...]
+    read: Callable[[str], list[Reading]]
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What was read for one question, or told."""
+
     signs: Floats
-    """Shape [n passages, n signs]."""
+    """Shape [n, n signs]."""
     is_right: NDArray[np.bool_]
 
 
@@ -99,25 +126,39 @@ def main() -> None:
         order = _order_of(given.order, given.homes, encoder)
         _write({**json.loads(WEIGHTS.read_text()), "retrieval": dict(zip(ORDER_SIGNS, order, strict=True))})
         fitted.cache_clear()
-    of_pieces = list(_of_pieces(given.homes, encoder, reader))
-    of_homes = [looked for who in NEWCOMERS for looked in _of_newcomer(who, encoder)]
-    of_homes += [looked for owner in TUNED for looked in _of_tuned(owner, encoder, reader)]
-    weights = _fitted(of_pieces, of_homes)
+    with ExitStack() as stack:
+        homes = [_newcomer(who, encoder, stack) for who in NEWCOMERS]
+        homes += [_tuned(owner, encoder, reader, stack) for owner in TUNED]
+        homes += _stretches(given.homes, encoder, reader, stack)
+        read = [[_looked(one, home.read(one.text)) for one in home.questions] for home in homes]
+        told = [_told_without(k, homes, read) for k in range(len(homes))]
+    weights, sureness = (_fitted_on(homes, some) for some in (read, told))
+    least, n_right, n_wrong = _least_sureness(homes, told)
+    asked = [sum(len(home.questions) for home in homes if home.is_whole is is_whole) for is_whole in (False, True)]
     document = {
         "retrieval": json.loads(WEIGHTS.read_text())["retrieval"],
-        "answers": {name: round(float(weight), 4) for name, weight in zip(SIGNS, weights, strict=True)},
+        "answers": _named(SIGNS, weights),
         "least_chance": LEAST_CHANCE,
-        "fitted_on": f"{len(of_pieces)} questions over pieces in {N_BLOCKS} stretches of {PIECES}, seed {SEED}, and "
-        f"{len(of_homes)} of {len(NEWCOMERS)} newcomers' homes and of {', '.join(TUNED)}",
+        "sureness": _named(SURE_SIGNS, sureness),
+        "least_sureness": least,
+        "fitted_on": f"{asked[0]} questions over pieces in {N_BLOCKS} stretches of {PIECES}, seed {SEED}, and "
+        f"{asked[1]} of {len(NEWCOMERS)} newcomers' homes and of {', '.join(TUNED)}",
         "refused_rightly_by_share_refused_wrongly": {
-            "pieces": _rates(of_pieces, weights),
-            "homes": _rates(of_homes, weights),
+            name: _rates(
+                [one for home, some in zip(homes, read, strict=True) if home.is_whole is of for one in some], weights
+            )
+            for name, of in (("pieces", False), ("homes", True))
         },
+        "homes_left_out": {"told_rightly_without_doubt": n_right, "wrongly": n_wrong},
         "reader": READER_FILE,
         "pieces_sha256": hashlib.sha256(given.homes.read_bytes()).hexdigest(),
     }
     _write(document)
     print(json.dumps(document, indent=1))
+
+
+def _named(signs: Sequence[str], weights: Floats) -> dict[str, float]:
+    return {name: round(float(weight), 4) for name, weight in zip(signs, weights, strict=True)}
 
 
 def _write(document: Mapping[str, object]) -> None:
@@ -169,90 +210,137 @@ def _order_fitted(some: Sequence[tuple[Floats, int | None]]) -> list[float]:
     return [round(float(weight), 3) for weight in weights]
 
 
-def _of_pieces(path: Path, encoder: MiniLMEncoder, reader: AnswerReader) -> Iterator[Looked]:
-    """Yield what is read for questions over pieces that nothing learnt, each asked of the pieces around it."""
+def _newcomer(who: str, encoder: MiniLMEncoder, stack: ExitStack) -> Home:
+    """Open the home of a newcomer, with his questions that are not to be worked out."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    now = write_newcomer_home(who, folder)
+    agent = Agent.open(folder, RefusingApprover(), environ=os.environ, clock=lambda: now, encoder=encoder)
+    stack.callback(agent.close)
+    home, call = agent.home_answers, agent.call_context()
+    home.find_answer("anything", call)  # all is read
+    asked = [one for one in read_newcomer_questions(who) if one.kind != "computed"]
+    taught = (Taught(one.question.rstrip(" ?!"), _says_all(one.says), with_sentence=True) for one in asked)
+    return Home(True, now, tuple(taught), lambda question: home.readings(question, call))
+
+
+def _says_all(words: Sequence[str]) -> Callable[[str, str], bool]:
+    return lambda text, _: bool(words) and all(word.casefold() in text.casefold() for word in words)
+
+
+def _tuned(owner: str, encoder: MiniLMEncoder, reader: AnswerReader, stack: ExitStack) -> Home:
+    """Open one of the homes that are tuned on, with the like questions."""
+    world = read_world(owner)
+    now = dt.datetime.fromisoformat(DAY).replace(tzinfo=ZoneInfo(world.file.owner.zone))
+    folder = stack.enter_context(tempfile.TemporaryDirectory())
+    home = HomeAnswers(stack.enter_context(Store.open(Path(folder) / "a.db")), encoder, reader)
+    call = world.context("bench", now, world.workspace(now), world.memory(now))
+    home.find_answer("anything", call)
+    asked = [one for one in read_home_questions() if one.owner == owner and one.kind != "computed"]
+    taught = (Taught(one.question.rstrip(" ?!"), _holds(one), with_sentence=True) for one in asked)
+    return Home(True, now, tuple(taught), lambda question: home.readings(question, call))
+
+
+def _holds(question: HomeQuestion) -> Callable[[str, str], bool]:
+    return lambda text, _: holds(text, question)
+
+
+def _stretches(path: Path, encoder: MiniLMEncoder, reader: AnswerReader, stack: ExitStack) -> Iterator[Home]:
+    """Open stretches of pieces, with questions over those pieces that nothing learnt."""
     pieces = [HomePiece.model_validate_json(line) for line in path.read_text(encoding="utf-8").splitlines()]
     for number in range(N_BLOCKS):
         first = number * (len(pieces) - PIECES) // (N_BLOCKS - 1)
         block = pieces[first : first + PIECES]
         held = [one for k, one in enumerate(block, first) if k % HELD_EVERY == 0]
         asked = drawn([one for piece in held for one in questions_of(piece)], N_OF_BLOCK, SEED)
-        with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "a.db") as store:
-            some = [one for piece in block for one in questions_of(piece)]
-            passages = document_store(some, store, encoder, QuestionEncoder(cache_folder()))
-            for one in asked:
-                yield _looked(one, read_passages(one.question, passages.find(one.question), reader))
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        store = stack.enter_context(Store.open(Path(folder) / "a.db"))
+        some = [one for piece in block for one in questions_of(piece)]
+        yield _stretch(asked, document_store(some, store, encoder, QuestionEncoder(cache_folder())), reader)
 
 
-def _looked(one: DocumentQuestion, readings: Sequence[Reading]) -> Looked:
-    is_own = np.array([reading.candidate.passage.record == record_of(one) for reading in readings], np.bool_)
-    is_said = [
-        one.kind == "yesno" or max((span_f1(r.text, answer.text) for answer in one.answers), default=0.0) >= 0.5
-        for r in readings
+def _stretch(asked: Sequence[DocumentQuestion], passages: PassageStore, reader: AnswerReader) -> Home:
+    taught = (Taught(one.question, _is_said(one), with_sentence=False) for one in asked)
+    now = dt.datetime.fromisoformat(DAY).replace(tzinfo=dt.UTC)
+    return Home(False, now, tuple(taught), lambda question: read_passages(question, passages.find(question), reader))
+
+
+def _is_said(one: DocumentQuestion) -> Callable[[str, str], bool]:
+    return lambda text, record: (
+        record == record_of(one)
+        and (one.kind == "yesno" or max((span_f1(text, answer.text) for answer in one.answers), default=0.0) >= 0.5)
+    )
+
+
+def _looked(asked: Taught, readings: Sequence[Reading]) -> Looked:
+    """Tell which passages answer; what a rule holds to be no answer at all is no row."""
+    some = [one for one in readings if one.signs and one.chance > 0]
+    is_right = [
+        asked.is_told_in(
+            f"{one.text} {sentence_of(one)}" if asked.with_sentence else one.text, one.candidate.passage.record
+        )
+        for one in some
     ]
-    return Looked(one.kind != "abstain", _signs_of(readings), is_own & np.array(is_said, np.bool_))
+    signs = np.array([one.signs for one in some], np.float64).reshape(-1, len(SIGNS))
+    return Looked(signs, np.array(is_right, np.bool_))
 
 
-def _signs_of(readings: Sequence[Reading]) -> Floats:
-    return np.array([one.signs for one in readings], np.float64).reshape(-1, len(SIGNS))
+def _told_without(number: int, homes: Sequence[Home], read: Sequence[Sequence[Looked]]) -> list[Looked]:
+    """Read a home with weights that learnt nothing of it, and return what is told of it."""
+    others = [k for k in range(len(homes)) if k != number]
+    weights = _fitted_on([homes[k] for k in others], [read[k] for k in others])
+    kept = fitted("passage_weights")  # what the reader weighs by
+    kept["answers"] = _named(SIGNS, weights)
+    home = homes[number]
+    return [_told(one, home.read(one.text), home.now) for one in home.questions]
 
 
-def _of_newcomer(who: str, encoder: MiniLMEncoder) -> Iterator[Looked]:
-    """Yield what is read for the questions of a newcomer that are not to be worked out."""
-    with tempfile.TemporaryDirectory() as folder:
-        now = write_newcomer_home(who, Path(folder))
-        agent = Agent.open(Path(folder), RefusingApprover(), environ=os.environ, clock=lambda: now, encoder=encoder)
-        home, call = agent.home_answers, agent.call_context()
-        try:
-            home.find_answer("anything", call)  # all is read
-            for one in read_newcomer_questions(who):
-                if one.kind != "computed":
-                    yield _looked_at_home(one.question, partial(_says_all, one.says), home, call)
-        finally:
-            agent.close()
+def _told(asked: Taught, readings: Sequence[Reading], now: dt.datetime) -> Looked:
+    """Tell an answer, and whether its words are right, told without doubt; nothing where none is likely enough."""
+    if not readings or readings[0].chance < least_chance():
+        return Looked(np.zeros((0, len(SURE_SIGNS))), np.zeros(0, np.bool_))
+    said = answer_of(asked.text, readings, now)
+    place = said.witnesses[0]
+    of_record = [one for one in readings if one.candidate.passage.record == place.record] or [readings[0]]
+    first = next((one for one in of_record if sentence_of(one) == place.quote), of_record[0])
+    words = said.value if said.kind == "list" or asks_yes_or_no(asked.text) else first.text
+    signs = sure_signs(asked.text, replace(first, chance=readings[0].chance), readings, now)
+    return Looked(np.array([signs]), np.array([asked.is_told_in(words, place.record)]))
 
 
-def _says_all(words: Sequence[str], text: str) -> bool:
-    return bool(words) and all(word.casefold() in text.casefold() for word in words)
-
-
-def _of_tuned(owner: str, encoder: MiniLMEncoder, reader: AnswerReader) -> Iterator[Looked]:
-    """Yield the same for one of the homes that are tuned on."""
-    world = read_world(owner)
-    now = dt.datetime.fromisoformat(DAY).replace(tzinfo=ZoneInfo(world.file.owner.zone))
-    with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "a.db") as store:
-        home = HomeAnswers(store, encoder, reader)
-        call = world.context("bench", now, world.workspace(now), world.memory(now))
-        home.find_answer("anything", call)
-        for one in read_home_questions():
-            if one.owner == owner and one.kind != "computed":
-                yield _looked_at_home(one.question, partial(_holds, one), home, call)
-
-
-def _holds(question: HomeQuestion, text: str) -> bool:
-    return holds(text, question)
-
-
-def _looked_at_home(question: str, is_told_by: Callable[[str], bool], home: HomeAnswers, call: CallContext) -> Looked:
-    """Read a home for a question; what a rule holds to be no answer at all is no row."""
-    readings = [one for one in home.readings(question.rstrip(" ?!"), call) if one.signs and one.chance > 0]
-    is_right = np.array([is_told_by(f"{one.text} {sentence_of(one)}") for one in readings], np.bool_)
-    return Looked(bool(is_right.any()), _signs_of(readings), is_right)
+def _least_sureness(homes: Sequence[Home], told: Sequence[Sequence[Looked]]) -> tuple[float, int, int]:
+    """Return the least probability at which answers are told without doubt, and how many of homes then are told so
+    rightly and wrongly, each home left out in turn."""
+    chances, is_right = [], []
+    for number, home in enumerate(homes):
+        if home.is_whole:
+            others = [k for k in range(len(homes)) if k != number]
+            weights = _fitted_on([homes[k] for k in others], [told[k] for k in others])
+            chances += [_chance(one.signs, weights) for one in told[number]]
+            is_right += [one.is_right for one in told[number]]
+    order = np.argsort(-np.concatenate(chances), kind="stable")
+    sorted_chances, right = np.concatenate(chances)[order], np.concatenate(is_right)[order]
+    most = int(MOST_WRONG * sum(len(home.questions) for home in homes if home.is_whole))
+    last = int(np.searchsorted(np.cumsum(~right), most, side="right")) - 1
+    return round(float(sorted_chances[last]), 3), int(right[: last + 1].sum()), int((~right[: last + 1]).sum())
 
 
 def _rates(some: Sequence[Looked], weights: Floats) -> dict[str, float]:
-    """Of what stands nowhere, the share refused, by the share of the answerable that is refused."""
+    """Of what no passage that is read says, the share refused, by the share of the answerable that is refused."""
     answerable, nowhere = (
-        np.array([_chance(one.signs, weights).max(initial=0.0) for one in some if one.is_answered is is_answered])
+        np.array([_chance(one.signs, weights).max(initial=0.0) for one in some if one.is_right.any() == is_answered])
         for is_answered in (True, False)
     )
     return {str(share): round(float((nowhere < np.quantile(answerable, share)).mean()), 4) for share in SHARES}
 
 
-def _fitted(of_pieces: Sequence[Looked], of_homes: Sequence[Looked]) -> Floats:
-    looked = np.vstack([one.signs for one in (*of_pieces, *of_homes)])
-    target = np.concatenate([one.is_right for one in (*of_pieces, *of_homes)]).astype(np.float64)
-    counts = np.repeat([1.0, HOME_ROW], [sum(len(one.signs) for one in some) for some in (of_pieces, of_homes)])
+def _fitted_on(homes: Sequence[Home], some: Sequence[Sequence[Looked]]) -> Floats:
+    """Fit a logistic regression with a ridge to rows."""
+    looked = np.vstack([one.signs for of_home in some for one in of_home])
+    target = np.concatenate([one.is_right for of_home in some for one in of_home]).astype(np.float64)
+    counts = np.repeat(
+        [HOME_ROW if home.is_whole else 1.0 for home in homes],
+        [sum(len(one.signs) for one in of_home) for of_home in some],
+    )
     weights: Floats = np.zeros(looked.shape[1])
     ridge = RIDGE * counts.sum() * np.eye(len(weights))
     ridge[0, 0] = 0  # the bias is free
