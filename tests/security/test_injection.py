@@ -226,6 +226,7 @@ def test_a_verdict_to_keep_is_what_would_be_judged_later(detector: Detector, tex
         if is_calm and is_within(sentence, text):
             assert detector.judge([sentence])[0].score <= -3.0
     assert not (is_calm and is_instruction)
+    assert is_calm or text not in ORDINARY
 
 
 def test_only_a_sentence_of_the_text_is_judged_with_it() -> None:

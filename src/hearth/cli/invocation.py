@@ -196,6 +196,7 @@ _STAGES: Mapping[Stage, str] = {
     "files": "Reading files",
     "pictures": "Reading pictures",
     "meaning": "Reading for meaning",
+    "verdicts": "Looking for instructions",
 }
 
 

@@ -29,8 +29,6 @@ from hearth.protocols import Encoder
 
 Vectors = NDArray[np.float32]
 
-PIECES_VERSION = 1
-"""Raise it with every change to how a text is cut into pieces or what their signs are: all is judged anew."""
 MAX_PIECES = 96
 """Most pieces of one result that are embedded: those with the most suspicious wording, whole texts first."""
 MAX_TEXT_CHARACTERS = 200_000
@@ -326,15 +324,20 @@ def features(vectors: Vectors, wording: Vectors, kin: Vectors) -> Vectors:
     return np.concatenate([4.0 * vectors, 0.7 * wording, 2.0 * (kin - ALIEN)], axis=1)
 
 
+def detector_version() -> int:
+    """By which kept verdicts are known as those of what judges today: a checksum of the head, and of this module, every
+    line of which may decide. Below 2**32."""
+    head = (files("hearth.data") / "detector.npz").read_bytes()
+    return zlib.crc32((files("hearth.models") / "injection_classifier.py").read_bytes(), zlib.crc32(head))
+
+
 class Detector:
     """Judges texts with a sentence encoder and a fitted head. May be used from several threads at once."""
 
-    def __init__(self, encoder: Encoder, head: Head, version: int = 0) -> None:
+    def __init__(self, encoder: Encoder, head: Head) -> None:
         self._encoder = encoder
         self._head = head
         self.threshold = head.threshold
-        self.version = version
-        """By which kept verdicts are known as this one's: of the head and of what reads the text, below 2**32."""
 
     @classmethod
     def open(cls, encoder: Encoder) -> Detector:
@@ -348,7 +351,7 @@ class Detector:
                 f"the detector's head has {head.weights.size} weights, this encoder needs "
                 f"{encoder.dim + N_SIGNS + N_KIN}; install Hearth again"
             )
-        return cls(encoder, head, zlib.crc32(raw, PIECES_VERSION))
+        return cls(encoder, head)
 
     def verdict(self, text: str, least: float) -> tuple[bool, bool]:
         """Judge a text that is long kept.
@@ -357,15 +360,16 @@ class Detector:
             Whether it reads like an instruction; whether no sentence of it does from a score of `least` on when it is
             read by itself (`is_within`).
         """
-        judged = self.judge([text])[0]
-        found = list(pieces(_shortened(text)))
-        if math.isinf(judged.score) or len(found) > MAX_PIECES:
+        short = _shortened(text)
+        found = list(pieces(short))
+        if not found or len(found) > MAX_PIECES or hidden_text(text) or _signed(short) is not None:
+            judged = self.judge([text])[0]
             return self.is_flagged(judged), not found and judged.score < 0
-        if len(found) <= _FEWEST_OTHERS:
-            return self.is_flagged(judged), judged.score <= least
         vectors = self._encoder.encode([piece.text for piece in found])
-        alone = features(vectors, np.stack([signs(p.text) for p in found]), np.full((len(found), N_KIN), ALIEN))
-        return self.is_flagged(judged), float(self._head.score(alone).max()) <= least
+        wording = np.stack([signs(piece.text) for piece in found])
+        together = self._head.score(features(vectors, wording, kinship(vectors))).max()
+        apart = self._head.score(features(vectors, wording, np.full((len(found), N_KIN), ALIEN, np.float32))).max()
+        return bool(together > self.threshold), float(apart) <= least
 
     def judge(self, texts: Sequence[str]) -> tuple[Judgement, ...]:
         """Judge each text by its worst piece; at most `MAX_PIECES` pieces of all texts together are looked at."""

@@ -104,6 +104,18 @@ def test_tend_says_what_it_did_and_nothing_where_nothing_was_left(
     assert json.loads(capsys.readouterr().out)["n_indexed"] == {"files": 1, "pictures": 0, "passages": 1}
 
 
+def test_tend_looks_for_instructions_where_nothing_did(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_notes(home, 3)
+    assert run(["--home", str(home), "memory", "tend"]) == 0
+    with Store.open(home / "hearth.db") as store, store.transaction() as cursor:
+        cursor.execute("UPDATE passage_vector SET verdict = NULL")
+    capsys.readouterr()
+    assert run(["--home", str(home), "memory", "tend"]) == 0
+    assert "Your things: 3 passages looked through for instructions." in capsys.readouterr().out.splitlines()
+    assert run(["--home", str(home), "memory", "tend"]) == 0
+    assert "Your things" not in capsys.readouterr().out
+
+
 def test_tend_shows_how_far_it_is_and_goes_on_after_a_stop(
     home: Path, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

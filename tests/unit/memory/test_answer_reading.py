@@ -391,3 +391,16 @@ def test_beside_a_sure_answer_only_what_may_change_it_is_read(
     assert len(read_passages("how much does the red tent cost", [first, second], cast(AnswerReader, Told()))) == 2
     polar = read_passages("is the red tent £25", [first, second], cast(AnswerReader, Told()), is_own=lambda _: False)
     assert len(polar) == 2
+
+
+def test_what_will_not_be_told_settles_nothing() -> None:
+    reader, first, second = Told(), mail_of(1, "The red tent costs £25."), mail_of(2, "The blue tent costs £30.")
+    question = "how much does the red tent cost"
+    read_passages(
+        question,
+        [first, second],
+        cast(AnswerReader, reader),
+        is_own=lambda _: False,
+        is_told=lambda one: one.candidate is not first,
+    )
+    assert len(reader.read_texts) == 2

@@ -83,9 +83,22 @@ def test_a_draft_is_turned_where_the_request_tells(said: str, text: str, turned:
         ("whether you still want the bike", "Do you still want the bike?"),
         ("if you're in", "Are you in?"),
         ("if we could swap.", "Could we swap?"),
-        ("if it fits", "if it fits"),
-        ("if the shop is open", "if the shop is open"),
-        ("when you are home", "when you are home"),
+        ("if it fits", "Can you tell me if it fits?"),
+        ("whether the shop is open.", "Can you tell me whether the shop is open?"),
+        ("when you are home", "Can you tell me when you are home?"),
+        ("what time dinner is", "Can you tell me what time dinner is?"),
+        ("what time is dinner", "What time is dinner?"),
+        ("who else is coming", "Who else is coming?"),
+        ("what's for lunch?", "What's for lunch?"),
+        ("can you mind the kids", "Can you mind the kids?"),
+        ("to bring the cake", "Can you bring the cake?"),
+        ("not to ring before nine", "Please don't ring before nine."),
+        ("for the recipe", "Could I have the recipe, please?"),
+        ("to dinner on Sunday", "Would you like to come to dinner on Sunday?"),
+        ("round for a coffee", "Would you like to come round for a coffee?"),
+        ("about the deposit", "about the deposit"),
+        ("the deposit", "the deposit"),
+        ("for 20", "for 20"),
     ],
 )
 def test_what_somebody_is_asked_is_a_question(text: str, question: str) -> None:
@@ -97,6 +110,14 @@ def test_what_somebody_is_asked_is_a_question(text: str, question: str) -> None:
     [
         ("ask Tom if hes coming", "if hes coming", "Are you coming?"),
         ("tell Tom I'll see if he can", "I'll see if he can", "I'll see if you can"),
+        # The words of the question that a planner leaves before the text are of it.
+        ("ask Tom what the deposit is", "the deposit is", "Can you tell me what the deposit is?"),
+        ("ask Tom who else is coming and send it", "else is coming", "Who else is coming?"),
+        ("mail Tom and ask when he can come", "he can come", "Can you tell me when you can come?"),
+        ("email Tom can he mind the dog on Friday", "the dog on Friday", "Can you mind the dog on Friday?"),
+        ("write Tom an email can he mind the dog", "the dog", "Can you mind the dog?"),
+        ("tell Tom what the deposit is", "the deposit is", "the deposit is"),
+        ("email Tom the notes", "the notes", "the notes"),
     ],
 )
 def test_a_question_is_written_only_where_somebody_is_asked(said: str, text: str, written: str) -> None:
@@ -122,6 +143,7 @@ UNSURE = Refusal("out_of_scope", "I'm not sure what you mean.", planner="recall"
         ("please tell Tom that we're at the gate", "we're at the gate"),
         ("write ivy a quick mail: boxes are nearly all packed, more by the 4th", "boxes are nearly all packed, more by the 4th"),
         ("email Tom: the drill is back, come and get it", "the drill is back, come and get it"),
+        ("text Tom are you home", "are you home"),
     ],
 )  # fmt: skip
 def test_direct_speech_is_written_whole(said: str, text: str) -> None:
@@ -136,6 +158,20 @@ def test_direct_speech_is_written_whole(said: str, text: str) -> None:
     assert isinstance(whole, Plan)
     assert whole.steps == found.steps
     assert said_directly(Utterance(said, _NOW, context=KNOWN), found, SPECS) is None
+
+
+def test_who_is_asked_for_a_file_is_sent_none() -> None:
+    said = Utterance("ask Tom for the recipe", _NOW, context=KNOWN)
+    draft = {"to": [Ref(1, ("email",))], "text": "recipe", "attachments": [Ref(0, ("path",))]}
+    attached = Plan(
+        (Step("find_files", {"query": "recipe"}), Step("find_contact", {"name": "Tom"}), Step("draft_mail", draft))
+    )
+    plan = said_directly(said, attached, SPECS)
+    assert isinstance(plan, Plan)
+    assert [step.tool for step in plan.steps] == ["find_contact", "draft_mail"]
+    assert plan.steps[1].arguments["text"] == "Could I have the recipe, please?"
+    sent = Utterance("email Tom the recipe", _NOW, context=KNOWN)
+    assert said_directly(sent, attached, SPECS) is None
 
 
 @pytest.mark.parametrize(

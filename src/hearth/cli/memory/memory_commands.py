@@ -269,13 +269,14 @@ _STAGES_SAID: Mapping[Stage, tuple[str, str]] = {
     "files": ("file read", "files read"),
     "pictures": ("file read for its pictures", "files read for their pictures"),
     "meaning": ("passage found by its meaning, too", "passages found by their meaning, too"),
+    "verdicts": ("passage looked through for instructions", "passages looked through for instructions"),
 }
 
 
 def _build_index(at: Opened, most_s: float = math.inf) -> Counter[Stage]:
     """Read what is new of the owner's things and give vectors to what has none, with a bar where a person waits, until
     it took `most_s`; return how much each stage did."""
-    from hearth.memory.answers.home_answers import HomeAnswers
+    from hearth.memory.answers.home_answers import HomeAnswers, judge_version
     from hearth.memory.inquiry.answer_reading import AnswerReader
     from hearth.models.sentence_encoder import MiniLMEncoder
     from hearth.storage.workspace import Folder
@@ -291,7 +292,9 @@ def _build_index(at: Opened, most_s: float = math.inf) -> Counter[Stage]:
 
     answers = HomeAnswers(at.store, None, reader)
     done = built(answers)
-    if answers.passages.n_waiting() and time.monotonic() < ends:  # the model is opened for them alone
+    passages = answers.passages
+    # The model is opened for them alone.
+    if (passages.n_waiting() or passages.n_unjudged(judge_version())) and time.monotonic() < ends:
         done += built(HomeAnswers(at.store, MiniLMEncoder.open(reader.cache_dir), reader))
     return done
 

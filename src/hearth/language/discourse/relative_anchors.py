@@ -765,11 +765,18 @@ def _people_in(piece: str, said: Utterance) -> list[tuple[str, str]]:
 # Turns what is said of somebody into what is said to them: "that she can come" becomes "you can come".
 #
 # Where the words speak of one he or she, that is the one told, unless somebody else was named before or the told is a
-# mother and the words say "he". "If you can come" becomes "Can you come?". Direct speech is found whole: "tell Tom
-# yeah I'll get you from college".
+# mother and the words say "he". What somebody is asked becomes a question to them, and loses no word of it:
+#
+#     if you can come         Can you come?
+#     what the deposit is     Can you tell me what the deposit is?
+#     to bring the cake       Can you bring the cake?
+#     for the recipe          Could I have the recipe, please?
+#     to dinner               Would you like to come to dinner?
+#
+# Direct speech is found whole: "tell Tom yeah I'll get you from college".
 #
 # Covered: he, she, him, her, his, hers, himself, herself with the verb beside them. Not covered: "they" of one
-# person; whether somebody who was not named is meant ("tell Ben she is asleep", of the baby).
+# person, or of several; whether somebody who was not named is meant ("tell Ben she is asleep", of the baby).
 
 _TELLING = re.compile(
     r"\b(?:tell|let|ask|remind|inform|warn|text|message|msg|e-?mail|mail|write|reply|answer|forward|draft|send)\b"
@@ -823,8 +830,22 @@ def turned_to(text: str, before: str, told: str, people: Iterable[str]) -> str:
     opening = before.rstrip(" ,:")
     if not _TELLING.search(opening) or before.rstrip()[-1:] in "\"'“‘":
         return text
-    turned = said_to(_ASKED_CONTRACTED.sub(r"\1 \2'\3", text), f"{told} {before}", people)
-    return as_question(turned) if _ASKING_SOMEBODY.search(opening) else turned
+    begun = _begun_question(opening)
+    if begun or _ASKING_SOMEBODY.search(opening):
+        asked = said_to(_ASKED_CONTRACTED.sub(r"\1 \2'\3", f"{begun} {text}".strip()), f"{told} {before}", people)
+        if (question := as_question(asked)) != asked:
+            return question
+    return said_to(text, f"{told} {before}", people)
+
+
+def _begun_question(opening: str) -> str:
+    """Return the words before a text that are of the same question: "ask Ivy what", "mail Ivy can you mind"."""
+    for verb, begun in ((_ASKING_VERB, _BEGUN), (_TELLING_VERB, _BEGUN_DIRECTLY)):
+        last = max((match.end() for match in verb.finditer(opening)), default=None)
+        if last is not None:
+            found = begun.fullmatch(opening, last)
+            return found["begun"] if found is not None else ""
+    return ""
 
 
 def said_to(text: str, told: str, people: Iterable[str]) -> str:
@@ -877,7 +898,8 @@ _DIRECT = re.compile(
 _SPEECH = re.compile(
     r"(?P<knows>\s+know)?(?:\s+that)?\s*[:,]?\s+(?P<text>(?:yeah|yea|yep|yes|no|nope|nah|ok|okay|sure|sorry|thanks|thank\s+you|ta|cheers|hi|"
     r"hello|hey|happy|good|great|congrats|well\s+done|i|i['’]?(?:m|ll|ve|d)|im|ive|we|we['’](?:re|ll|ve|d)|it['’]?s|it|there['’]?s|"
-    r"can['’]?t|won['’]?t|don['’]?t|see\s+you|running)\b.*)",
+    r"can['’]?t|won['’]?t|don['’]?t|see\s+you|running|"
+    r"(?:can|could|will|would|are|is|do|does|did|have|has)\s+(?:you|we|i|it))\b.*)",
     re.IGNORECASE | re.DOTALL,
 )
 """Words as they are said to somebody, after the name of who is told."""
@@ -890,6 +912,10 @@ _REPLIED = re.compile(
 _WRITTEN = re.compile(
     r"\s*(?:(?:please|can\s+you|could\s+you|ok|hey)\s+)*(?:e-?mail|mail|write(?:\s+to)?|send|draft|drop|shoot)\s+"
     r"(?:an?\s+(?:quick\s+|short\s+)?(?:e-?mail|mail|message|line|note)\s+to\s+)?(?:(?:the|my)\s+)?(?P<rest>\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_ASKS = re.compile(
+    r"\s*(?:(?:please|can\s+you|could\s+you|ok|hey)\s+)*ask\s+(?:(?:the|my)\s+)?(?P<rest>\S.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _COLON = re.compile(
@@ -926,13 +952,15 @@ class Told:
     """It answers the last mail of that person."""
     is_marked: bool = False
     """It is no direct speech, but stands behind "that" or a colon."""
+    is_asked: bool = False
+    """It is a question to that person, made of the words in which it was said."""
 
 
 def told_in(said: Utterance) -> Told | None:
     """Return what is told in direct speech, whole; None where nobody known is told, or more is asked for beside it."""
     match = _DIRECT.fullmatch(said.text)
     if match is None:
-        return _written(said)
+        return _written(said) or _asked(said)
     rest = match["rest"]
     words, name = _person_named(rest, said.context)
     if not words or _asks_for_more(said, match.start("rest") + len(words)):
@@ -957,6 +985,17 @@ def _written(said: Utterance) -> Told | None:
         return None
     text = _COLON.fullmatch(match["rest"][len(words) :])
     return Told(name, text["text"].strip()) if text is not None else None
+
+
+def _asked(said: Utterance) -> Told | None:
+    """Return what somebody is asked, as a question to them: "ask Ivy for the recipe"."""
+    match = _ASKS.fullmatch(said.text)
+    words, name = _person_named(match["rest"], said.context) if match is not None else ("", "")
+    if match is None or not words or _asks_for_more(said, match.start("rest") + len(words)):
+        return None
+    asked = said_to(match["rest"][len(words) :].strip(" ,:"), words, ())
+    question = as_question(asked)
+    return Told(name, question, is_asked=True) if question != asked else None
 
 
 def unnamed_in(text: str) -> str:
@@ -1006,20 +1045,63 @@ _ASKED = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _LONG = {"re": "are", "ve": "have", "ll": "will", "d": "would", "s": "is"}
+_WH = r"(?:who|whom|whose|what|which|when|where|why|how)"
+_VERB = r"(?:is|are|was|were|am|can|could|will|would|shall|should|may|might|must|do|does|did|has|have|had)(?:n['’]?t)?"
+_ONE = r"(?:i|you|he|she|it|we|they|there|anyone|anybody|someone|somebody|the|my|our|your|his|her|their|this|that)"
+_BEGUN = re.compile(
+    rf"(?:\s+(?!(?:{_WH}|if|whether|not|to|for)\b)[\w'’.-]+){{0,4}}?"
+    rf"\s+(?P<begun>(?:if|whether|{_WH}|(?:not\s+)?to|for|{_VERB}\s+{_ONE})(?:\s+[^\s.!?,;:\"“”]+){{0,4}})",
+    re.IGNORECASE,
+)
+"""Who is asked, and how the question begins, of which a text may be the rest."""
+_BEGUN_DIRECTLY = re.compile(
+    rf"(?:\s+(?!{_WH}\b)[\w'’.-]+){{0,6}}?\s+(?P<begun>{_VERB}\s+{_ONE}(?:\s+[^\s.!?,;:\"“”]+){{0,4}})", re.IGNORECASE
+)
+_ASKING_VERB = re.compile(r"\bask(?:ing)?\b", re.IGNORECASE)
+_TELLING_VERB = re.compile(r"\b(?:text|message|msg|e-?mail|mail|write|reply|answer|send|drop)\b", re.IGNORECASE)
+_INVERTED = re.compile(
+    rf"(?:(?:who|what|when|where|why|how)['’]?s\b|"
+    rf"(?:{_WH}|(?:what|which|whose)\s+(?!{_ONE}\b)[^\W\d_]+|(?:who|what|where)\s+else|"
+    rf"how\s+(?:much|many|long|old|far|big|often|soon|late))\s+{_VERB}\b|{_VERB}\s+{_ONE}\b).*",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A question as it is put to somebody: "what is the deposit", "can the kids come"."""
+_MEAL = r"(?:dinner|lunch|breakfast|brunch|tea|supper|drinks?|coffee)"
+_INVITED = re.compile(
+    rf"(?:(?:round|over|out|along)\s+)?(?:to\s+(?:{_MEAL}|an?|the|my|our|this|that)|"
+    rf"for\s+(?:an?\s+)?(?:{_MEAL}|meal|bite|pint|walk))\b.*",
+    re.IGNORECASE | re.DOTALL,
+)
+_DEED = re.compile(r"(?P<not>not\s+)?to\s+(?P<rest>[^\W\d].*)", re.IGNORECASE | re.DOTALL)
+_THING = re.compile(r"for\s+(?P<rest>[^\W\d].*)", re.IGNORECASE | re.DOTALL)
+_INDIRECT = re.compile(rf"(?:if|whether|{_WH})\s+\S.*", re.IGNORECASE | re.DOTALL)
 
 
 def as_question(text: str) -> str:
-    """Return "if you can come" as "Can you come?"; unchanged where it is no such question, or about somebody else."""
-    asked = _ASKED.fullmatch(text)
-    if asked is None:
-        return text
+    """Return "if you can come" as "Can you come?", "what it costs" as "Can you tell me what it costs?"; unchanged where
+    the words are nothing that somebody is asked."""
+    bare = text.rstrip(" .?!")
+    if (asked := _ASKED.fullmatch(bare)) is not None and (question := _to_you(asked)):
+        return question
+    if _INVERTED.fullmatch(bare):
+        return f"{bare[:1].upper()}{bare[1:]}?"
+    if _INDIRECT.fullmatch(bare):
+        return f"Can you tell me {bare[:1].lower()}{bare[1:]}?"
+    if _INVITED.fullmatch(bare):
+        return f"Would you like to come {bare[:1].lower()}{bare[1:]}?"
+    if (deed := _DEED.fullmatch(bare)) is not None:
+        return f"Please don't {deed['rest']}." if deed["not"] else f"Can you {deed['rest']}?"
+    if (thing := _THING.fullmatch(bare)) is not None:
+        return f"Could I have {thing['rest']}, please?"
+    return text
+
+
+def _to_you(asked: re.Match[str]) -> str:
+    """Return "if you can come" as "Can you come?"; empty where its verb would have to be turned: "if it fits"."""
     who = "I" if asked["who"].lower() == "i" else asked["who"].lower()
     verb = asked["verb"] or _LONG.get((asked["short"] or "").lower(), "")
-    verb = verb or ("does" if who == "it" else "do")
-    rest = asked["rest"]
-    if verb == "does":
-        return text  # "if it fits": its verb would have to be turned, too
-    return f"{verb[:1].upper()}{verb[1:].lower()} {who} {rest}?"
+    verb = verb or ("" if who == "it" else "do")
+    return f"{verb[:1].upper()}{verb[1:].lower()} {who} {asked['rest']}?" if verb else ""
 
 
 _YOUR_OBJECT = {

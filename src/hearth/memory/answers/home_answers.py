@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth import patterns as re
-from hearth.errors import NotFound, StoreError, ToolError
+from hearth.errors import NotFound, SandboxError, StoreError, ToolError
 from hearth.language.reading import AskedBeside, asked_beside, two_questions
 from hearth.language.request_sketch import sketch_of
 from hearth.language.tokens import listed, word_set
@@ -76,7 +76,7 @@ from hearth.memory.search.collecting import (
 )
 from hearth.memory.search.passage_store import Candidate, Passage, PassageStore, Verdict, unwrapped
 from hearth.memory.search.search_words import STOP_WORDS, keys_of, telling_words, times_named
-from hearth.models.injection_classifier import Detector, is_within
+from hearth.models.injection_classifier import Detector, detector_version, is_within
 from hearth.models.lora_encoder import questions_for
 from hearth.protocols import CallContext, Encoder, HomeAnswer, Witness, Workspace
 from hearth.storage.database import Store
@@ -509,8 +509,9 @@ def _amount(clause: re.Match[str]) -> _Priced | None:
 # provider has and has not been fetched yet; other answers joined from several passages.
 
 Naming: TypeAlias = Literal["not", "partly", "wholly"]
-Stage: TypeAlias = Literal["files", "pictures", "meaning"]
-"""What of the index is built: files are read, then the pictures in them, then what was read gets vectors."""
+Stage: TypeAlias = Literal["files", "pictures", "meaning", "verdicts"]
+"""What of the index is built: files are read, then the pictures in them, then what was read gets vectors, and what had
+some without a verdict of today's judge gets one."""
 LEAST_NEAR = 0.05
 """Below this chance of what a passage says, its place is not worth a look."""
 N_NEAREST = 3
@@ -533,7 +534,7 @@ MOST_WAITING_FOR_PICTURES_S = 5.0
 _MAILS = "mail"
 _BESIDE_MAILS = tuple(folder for folder in FOLDERS if folder != _MAILS)
 _MANY_READ = 0.1
-"""Share of the home's files that are new from which its lists of words are merged."""
+"""Share of the home's files that were read anew from which its lists of words are merged."""
 _WITHOUT_PICTURES = ":pictures wait"
 """Behind the fingerprint of a file in which pictures are still to be read."""
 _BY_STRANGERS = frozenset({"mail", "document", "event"})
@@ -567,15 +568,18 @@ class _Settled:
     """Those of `known` that are no mails."""
 
 
+@functools.cache
+def judge_version() -> int:
+    """By which kept verdicts are known as those of what judges today."""
+    return zlib.crc32(str(LEAST_ORDER).encode(), detector_version()) % (1 << 21)
+
+
 @dataclass(frozen=True, slots=True)
 class _Judge:
     """Judges passages ahead of any question."""
 
     detector: Detector
-
-    @property
-    def version(self) -> int:
-        return zlib.crc32(str(LEAST_ORDER).encode(), self.detector.version) % (1 << 21)
+    version: int
 
     def verdict(self, text: str) -> Verdict:
         return Verdict(*self.detector.verdict(text, LEAST_ORDER))
@@ -597,7 +601,7 @@ class HomeAnswers:
 
     def __init__(self, store: Store, encoder: Encoder | None, reader: AnswerReader) -> None:
         self._questions = questions_for(encoder, reader.cache_dir)
-        judge = (lambda: _Judge(self._opened_detector())) if encoder is not None else None
+        judge = (lambda: _Judge(self._opened_detector(), judge_version())) if encoder is not None else None
         self.passages = PassageStore(store, encoder, self._questions, judge)
         self._encoder = encoder
         self._reader = reader
@@ -606,6 +610,8 @@ class HomeAnswers:
         self._settled: _Settled | None = None
         self._listed: tuple[Sequence[str], Mapping[str, str]] | None = None
         """What the workspace listed of mails, and the fingerprints of those that are read."""
+        self._has_words_left = False
+        """Whether the bytes of the lists of words may hold some of files that are gone, until they are merged."""
         self._waiting_in: Mapping[str, str] | None = None
         """What `PassageStore.fingerprints` returned when no picture waited any more."""
 
@@ -623,6 +629,7 @@ class HomeAnswers:
         Stopped anywhere, what was read is kept. Raises: StoreError: The disk is full, say.
         """
         new, gone = self._changes_in(workspace)
+        self._has_words_left |= bool(gone) or not self.passages.fingerprints().keys().isdisjoint(new)
         if gone:
             self.passages.drop(gone)
         for n, (path, fingerprint) in enumerate(new.items(), 1):
@@ -662,9 +669,11 @@ class HomeAnswers:
                 self._listed = mails, {path: f"{READING_VERSION}:" for path in mails if is_indexed(path)}
             found |= self._listed[1]
         beside = (folder for folder in folders if folder != _MAILS)
-        for path in (path for folder in beside for path in workspace.list(folder) if is_indexed(path)):
-            with suppress(ToolError):  # gone meanwhile
-                found[path] = f"{READING_VERSION}:{workspace.stat(path).fingerprint}"
+        for folder in beside:
+            with suppress(SandboxError):  # a link to elsewhere, of which nothing is read
+                for path in filter(is_indexed, workspace.list(folder)):
+                    with suppress(ToolError):  # gone meanwhile
+                        found[path] = f"{READING_VERSION}:{workspace.stat(path).fingerprint}"
         return found
 
     def read_pictures(self, workspace: Workspace, zone: dt.tzinfo | None) -> Iterator[tuple[int, int]]:
@@ -694,13 +703,15 @@ class HomeAnswers:
             yield Building("files", n_read, n_all)
         for n, n_all in self.read_pictures(workspace, zone):
             yield Building("pictures", n, n_all)
-        n_all = self.passages.n_waiting()
-        if max(n_read, n_all) > _MANY_READ * len(self.passages.fingerprints()):
+        if self._has_words_left or n_read > _MANY_READ * len(self.passages.fingerprints()):
             self.passages.merge_words()  # what it frees in the database the vectors take
+            self._has_words_left = False
+        n_all = self.passages.n_waiting()
         for n in self.passages.embed():
             yield Building("meaning", n, max(n, n_all))
+        n_all = self.passages.n_unjudged(judge_version())
         for n in self.passages.judge():
-            yield Building("meaning", n_all, n_all + n)
+            yield Building("verdicts", n, max(n, n_all))
 
     def _read(
         self, path: str, fingerprint: str, workspace: Workspace, zone: dt.tzinfo | None, *, with_pictures: bool = False
@@ -1042,11 +1053,15 @@ class HomeAnswers:
         def is_own(passage: Passage) -> bool:
             return not is_strangers(passage, known, call.workspace)
 
+        def is_told(one: Reading) -> bool:
+            marked = replace(one, is_strangers=not is_own(one.candidate.passage))
+            return bool(self._telling([marked])) and not self._is_order(marked)
+
         # Of what somebody said, the newest counts, however likely.
         may_stop = None if _DECIDED.match(question) or SAID_ABOUT.match(question) else is_own
         read = [
             replace(one, is_strangers=not is_own(one.candidate.passage))
-            for one in self._telling(read_passages(question, found, self._reader, people, may_stop))
+            for one in self._telling(read_passages(question, found, self._reader, people, may_stop, is_told))
         ]
         quoted = [self._as_quotation(one) if self._is_order(one) else one for one in read]
         return own_first(question, sorted(quoted, key=lambda one: -one.chance))

@@ -934,6 +934,7 @@ def read_passages(
     reader: AnswerReader,
     people: People = NOBODY,
     is_own: Callable[[Passage], bool] | None = None,
+    is_told: Callable[[Reading], bool] = bool,
 ) -> list[Reading]:
     """Read the likeliest passages, and return what they say, the likeliest answer first.
 
@@ -941,8 +942,9 @@ def read_passages(
         people: By whose names lines are told apart that say the same of several.
         is_own: Whether nobody wrote a passage whom the owner does not know. Given it, no passage is read that cannot
             change the answer which one before it surely gives (`_is_beside_the_point`).
+        is_told: Whether a reading will be told as it stands; beside one that will not all are read.
     """
-    best: Reading | None = None
+    best: Reading | None = None  # the likeliest that is sure and will be told
     chosen = _chosen(ranked(question, candidates))
     most_words = max((one.words for one in chosen), default=0.0)
     readings: list[Reading] = []
@@ -952,7 +954,8 @@ def read_passages(
             continue
         share = one.words / most_words if most_words else 0.0
         readings.append(_read(worded_for(question, one.passage, people), one, reader, people, (share, place)))
-        best = max(best or readings[-1], readings[-1], key=lambda reading: reading.chance)
+        if readings[-1].chance >= max(_LEAST_SETTLED, best.chance if best else 0.0) and is_told(readings[-1]):
+            best = readings[-1]
         text, start = readings[-1].text, readings[-1].start
         place += bool(text) and not sentence_at(one.passage.read, start).endswith("?")
     return sorted(readings, key=lambda reading: -reading.chance)
@@ -967,8 +970,7 @@ def _is_beside_the_point(question: str, one: Candidate, best: Reading, is_own: C
     passage, first = one.passage, best.candidate.passage
     spoken = covered(question, first.read)
     return (
-        best.chance >= _LEAST_SETTLED
-        and not asks_yes_or_no(question)  # another passage may say the contrary
+        not asks_yes_or_no(question)  # another passage may say the contrary
         and spoken >= _MOST_SPOKEN
         and covered(question, passage.read) < spoken
         and passage.kind in _WITHOUT_LISTS

@@ -290,6 +290,11 @@ class PassageStore:
         rows = self._store.query("SELECT count(*) FROM passage WHERE number NOT IN (SELECT number FROM passage_vector)")
         return int(rows[0][0])
 
+    def n_unjudged(self, judge: int) -> int:
+        """Count the passages that have a vector and no verdict of the judge of this version."""
+        query = "SELECT count(*) FROM passage_vector WHERE vector IS NOT NULL AND ifnull(verdict, -1) >> 2 <> ?"
+        return int(self._store.query(query, (judge,))[0][0])
+
     def put(self, path: str, fingerprint: str, passages: Iterable[NewPassage], fault: str = "") -> None:
         """Replace everything of a file, in one transaction. Raises: StoreError: nothing was changed."""
         gone = {row[0] for row in self._store.query("SELECT digest FROM passage_forgotten")}
@@ -405,12 +410,14 @@ class PassageStore:
 
     def find(self, question: str, kinds: Sequence[str] = ()) -> list[Candidate]:
         """Find the passages that share words with a question or come near its meaning, in no order."""
-        asked = self._telling_match(question)
+        whole = _match(question)
+        asked = self._telling_match(question, whole)
         words = self._by_words(asked) if asked else {}
-        if len(words) == N_BY_WORDS and sum(row["kind"] != "mail" for row in self._rows(words)) < N_BESIDE:
+        is_full = len(words) == N_BY_WORDS and sum(row["kind"] != "mail" for row in self._rows(words)) < N_BESIDE
+        if asked != whole or is_full:
             # The plus sign has each row found checked, instead of the words looked up once more for each row.
             beside = "AND +rowid IN (SELECT number FROM passage INDEXED BY passage_beside_mail WHERE kind <> 'mail')"
-            words |= self._by_words(asked, N_BESIDE, beside)
+            words = self._by_words(whole, N_BESIDE, beside) | words
         with contextlib.suppress(StoreError):  # the disk is full, say: those without a vector are found by their words
             for _ in self.embed(0, list(words)):
                 pass
@@ -469,10 +476,14 @@ class PassageStore:
                     return True
         return False
 
-    def _telling_match(self, question: str) -> str:
+    def _telling_match(self, question: str, whole: str) -> str:
         """Write a full-text query of a question's content words, without those that more than half of many passages
-        hold: BM25 weighs them with nothing, and to weigh all their passages took longer than all else of a question."""
-        whole, n = _match(question), self._n_passages()
+        hold: BM25 weighs them with nothing, and to weigh all their passages took longer than all else of a question.
+
+        Args:
+            whole: The query of all of them.
+        """
+        n = self._n_passages()
         if n < _MANY:
             return whole
         forms = dict.fromkeys(form for word in _asked_words(question) for form in forms_of(word))

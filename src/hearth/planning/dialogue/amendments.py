@@ -15,6 +15,7 @@ from hearth.language.discourse.relative_anchors import (
     Copied,
     Lead,
     Row,
+    Told,
     is_mused_move,
     names_a_day,
     several_told,
@@ -1014,14 +1015,16 @@ def _turned(step: Step, steps: tuple[Step, ...], said: str, people: Iterable[str
     return step if turned == text else replace(step, arguments={**step.arguments, "text": turned})
 
 
-def _may_be_speech(found: Plan | Refusal, text: str) -> bool:
-    """Return whether what was found leaves it open that the whole text is told: it writes another, or nothing."""
+def _may_be_speech(found: Plan | Refusal, told: Told) -> bool:
+    """Return whether what was found leaves it open that the whole text is told: it writes another, or nothing. Who is
+    asked for a file is sent none."""
     if isinstance(found, Refusal):
         return found.kind == "out_of_scope" and found.planner != OWNERS_WORD
     writing = [step for step in found.steps if step.tool == _DRAFT]
     if len(writing) != 1 or _TOLD_BY & {step.tool for step in found.steps} != {_DRAFT}:
         return False
-    return writing[0].arguments.get("text") != text and not writing[0].arguments.get("attachments")
+    has_files = bool(writing[0].arguments.get("attachments"))
+    return writing[0].arguments.get("text") != told.text and has_files == told.is_asked
 
 
 def _may_be_reply(found: Plan | Refusal) -> bool:
@@ -1042,7 +1045,7 @@ def said_directly(said: Utterance, found: Plan | Refusal, tools: Mapping[str, To
     told = told_in(said) if {_FIND, _DRAFT, _FIND_MAIL, _REPLY} <= tools.keys() else None
     if told is None or (told.is_marked and isinstance(found, Plan)):
         return None
-    if not (_may_be_reply(found) if told.is_reply else _may_be_speech(found, told.text)):
+    if not (_may_be_reply(found) if told.is_reply else _may_be_speech(found, told)):
         return None
     steps = (Step(_FIND, {"name": told.name}), Step(_DRAFT, {"to": [Ref(0, ("email",))], "text": told.text}))
     if told.is_reply:

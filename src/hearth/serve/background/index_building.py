@@ -43,6 +43,7 @@ _SAID: Mapping[Stage, str] = {
     "files": "files read",
     "pictures": "files with pictures read",
     "meaning": "passages found by their meaning, too",
+    "verdicts": "passages looked through for instructions",
 }
 
 
