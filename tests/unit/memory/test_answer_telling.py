@@ -199,7 +199,8 @@ def test_only_what_says_the_same_is_counted_beside_an_answer() -> None:
 
 def signs(words: float) -> tuple[float, ...]:
     """Signs of a reading whose words have this probability."""
-    return tuple(math.log(words) if name == "span" else 0.0 for name in SIGNS)
+    known = {"span": math.log(words), "spread": -4 * math.log(words)}
+    return tuple(known.get(name, 0.0) for name in SIGNS)
 
 
 @pytest.mark.parametrize(

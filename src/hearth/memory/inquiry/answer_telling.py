@@ -119,7 +119,7 @@ def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> H
     elif unlikely and not named:
         rivals = [one for one in unlikely if not _agrees(_value(best), _value(one), now)][:1]
         told = [best, *(rivals or alike)]
-    elif not (named or alike) and told_chance(question, best, readings, now) < LEAST_SURE:
+    elif best.chance < LEAST_SURE and not (named or alike):
         rivals = _behind(best, readings, _LEAST_CLOSE, now)[:1]
         told = [best, *rivals]
     is_likely = told[0] is best or told[0].chance >= least_chance()
