@@ -572,7 +572,7 @@ class Agent:
         if not isinstance(thing, DatedThing):
             return thing
         answer = self._looked_up(said, Step(FIND, {"question": thing.question}))
-        if answer is None or answer.value is None:
+        if answer is None:
             return when_asked(tool=thing.tool)
         who = said.context.owner if thing.whose == "my" else thing.whose
         card = card_meant(who, cards_of(self.call_context())) if who else None
