@@ -143,16 +143,16 @@ def sure_signs(question: str, told: Reading, readings: Sequence[Reading], now: d
     """Compute what tells whether an answer is right, all that was read for the question considered.
 
     The probability that its passage answers, as log-odds; how spread the reader's beginnings and ends are; the largest
-    probability, as a share of its own, of another record that speaks of as much of the question and says something
-    else; how many words are asked with; whether it is of a card, which tells little in words of its own; whether yes or
-    no is asked.
+    probability, as a share of its own, of another record, no earlier mail of the same sender, that speaks of as much of
+    the question and says something else; how many words are asked with; whether it is of a card, which tells little in
+    words of its own; whether yes or no is asked.
     """
     passage = told.candidate.passage
     spoken = covered(question, passage.read)
     rivals = [
         chance_if_first(one)
         for one in _behind(told, readings, 0.0, now)
-        if covered(question, one.candidate.passage.read) >= spoken
+        if covered(question, one.candidate.passage.read) >= spoken and not _is_of_earlier_mail(one, told)
     ]
     chance = min(max(told.chance, _LEAST_ODDS), 1 - _LEAST_ODDS)
     return (
@@ -160,6 +160,12 @@ def sure_signs(question: str, told: Reading, readings: Sequence[Reading], now: d
         *(min(1.0, max(rivals, default=0.0) / chance), float(len(keys_of(question)))),
         *(float(passage.kind == "contact"), float(asks_yes_or_no(question))),
     )
+
+
+def _is_of_earlier_mail(one: Reading, told: Reading) -> bool:
+    """Return whether a reading is of a mail that its sender wrote before the one that is told: the later one counts."""
+    passage, later = one.candidate.passage, told.candidate.passage
+    return passage.kind == later.kind == "mail" and passage.person == later.person and _at(one) < _at(told)
 
 
 def _behind(best: Reading, readings: Sequence[Reading], share: float, now: dt.datetime) -> list[Reading]:
