@@ -12,11 +12,11 @@ import pytest
 
 from hearth.memory.answers.home_answers import HomeAnswers
 from hearth.memory.inquiry.answer_reading import SIGNS, AnswerReader, Reading, least_chance
-from hearth.memory.inquiry.answer_telling import answer_of, kind_of, own_first
+from hearth.memory.inquiry.answer_telling import answer_of, kind_of, own_first, told_chance
 from hearth.memory.search.passage_store import Candidate, Passage
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
-from hearth.tools.memory import LEAST_SURE
+from hearth.tools.memory import DOUBTED, LEAST_SURE
 
 QUESTION = "when is the parents evening"
 
@@ -183,6 +183,37 @@ def test_a_later_mail_of_one_order_or_conversation_counts_in_other_words(title: 
     found = answer_of("when does my velvet come", [old, new], FIXED_NOW)
     assert (found.value == "1 December") is is_one
     assert found.chance < LEAST_SURE
+
+
+@pytest.mark.parametrize(
+    ("chance", "beside", "is_sure"),
+    [
+        (0.8, [], True),
+        (DOUBTED, [], False),  # a rule has doubted it
+        (0.8, [reading("Hall", "The parents evening is in the gym.", "the gym", 2)], False),
+        (0.8, [reading("Hall", "The parents evening is in the hall.", "the hall", 2)], True),  # says the same
+        (0.8, [reading("Hall", "The choir is in the gym.", "the gym", 2)], True),  # speaks of less
+        (0.8, [reading("Hall", "The parents evening is in the gym.", "the gym", 2, 0.05)], True),
+    ],
+)
+def test_an_answer_is_sure_where_nothing_likely_says_something_else(
+    chance: float, beside: list[Reading], is_sure: bool
+) -> None:
+    told = reading("News", "The parents evening is in the hall.", "the hall", 3, chance)
+    found = told_chance("where is the parents evening", told, [told, *beside], FIXED_NOW)
+    assert (found >= LEAST_SURE) is is_sure
+
+
+@pytest.mark.parametrize(
+    ("days_ago", "person", "is_sure"), [(20, "School", True), (20, "Ana", False), (1, "School", False)]
+)
+def test_an_earlier_mail_of_the_same_sender_makes_his_later_one_no_less_sure(
+    days_ago: int, person: str, is_sure: bool
+) -> None:
+    told = letter("Moved", "The parents evening is in the hall.", "the hall", 3, 0.8)
+    other = letter("Evening", "The parents evening is in the gym.", "the gym", days_ago, 0.8, person)
+    found = told_chance("where is the parents evening", told, [told, other], FIXED_NOW)
+    assert (found >= LEAST_SURE) is is_sure
 
 
 def test_only_what_says_the_same_is_counted_beside_an_answer() -> None:
