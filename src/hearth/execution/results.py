@@ -745,11 +745,15 @@ _LENGTH = re.compile(r"-?P(?=[\dT])[\dDWHMST.]+")
 def render(value: Plain) -> str:
     """Write a value as text for a letter or a note: dates in full, since the text outlives its day.
 
-    A record that has a text is that text; any other is a line per field, without ids; a list is a line per item.
+    A record that has a text is that text; one of a name and items is these below it; any other is a line per field,
+    without ids; a list is a line per item.
     """
     if isinstance(value, dict):
         if isinstance(value.get("text"), str) and value["text"]:
             return str(value["text"])
+        match _fields(value):
+            case [(key, str(name)), (_, list(items))] if key in _NAMES:
+                return f"{name[:1].upper()}{name[1:]}\n{render(items)}"
         return "\n".join(f"{_words_of(key)}: {_inline(item)}" for key, item in _fields(value))
     if isinstance(value, list):
         return "\n".join(f"- {_line(item)}" for item in value)
@@ -938,6 +942,8 @@ def _other_values(spec: ToolSpec, given: Mapping[str, Plain], records: Sequence[
         name = parameter.name
         if given.get(name) is None or name not in records[0] or not _is_exact(parameter, spec):
             continue
+        if records[0][name] is None and parameter.type == "date":
+            continue  # a birthday whose year nobody said is no date
         if not _is_same(given[name], records[0][name]):
             found.append(
                 f"{_tool_in_words(spec)} was to use {_shown(given[name])} as {name.replace('_', ' ')}, "

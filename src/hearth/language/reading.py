@@ -73,6 +73,19 @@ def asks_past_deed(text: str) -> bool:
     return _PAST_DEED.fullmatch(text) is not None and _GOES_ON.search(text) is None
 
 
+_ASKS_HOW = re.compile(
+    r"\s*(?:(?:hey|hi|so|um|and|ok|okay)\b[,.…]*\s+)*(?:what|which|where|how|who|when)\b[^.;!?,]{0,40}?\s"
+    r"(?:do|does|did|should|must)\s+(?:i|we)\s[^.;!?]*[?.!\s]*",
+    re.IGNORECASE,
+)
+
+
+def asks_how(text: str) -> bool:
+    """Return whether it is asked what one does or did, and nothing is ordered with it: "what do I press to turn the
+    burglar alarm off"."""
+    return _ASKS_HOW.fullmatch(text) is not None and _GOES_ON.search(text) is None
+
+
 _ASKS_STATE = re.compile(
     r"\s*(?:(?:hey|hi|so|um|wait)\b,?\s+)*(?:did|have|has|is|are|was|were)\s+(?:i|we|he|she|they|someone|somebody|anyone|"
     r"anybody|the|my|our|all)\b[^.;!?]*[?.!\s]*",
@@ -139,9 +152,13 @@ _OF_A_HOUSE = re.compile(
 )
 
 
+_ASKED = re.compile(r"\s*(?:what|how|where|which|who)\b", re.IGNORECASE)
+
+
 def is_of_house_alarm(text: str) -> bool:
-    """Return whether an alarm is one against burglars: "arm the alarm"."""
-    return _REMINDS.search(text) is None and _OF_A_HOUSE.search(text) is not None
+    """Return whether something is to be done with an alarm against burglars: "arm the alarm", but not "what do I type
+    to switch off the burglar alarm"."""
+    return not (_REMINDS.search(text) or _ASKED.match(text)) and _OF_A_HOUSE.search(text) is not None
 
 
 _FREE = re.compile(
@@ -229,7 +246,8 @@ def amount_of_change(words: str) -> str:
 
 _BACK = re.compile(
     r"\bremind\s+(?:me|us)\s+(?:(?P<n>an?|one|two|three|four|five|six|\d{1,2})\s+|the\s+)"
-    r"(?P<unit>minute|hour|day|week|fortnight|month)s?\s+before\s*[.!]*\s*\Z",
+    r"(?P<unit>minute|hour|day|week|fortnight|month)s?\s+(?:before(?:hand)?|b4|ahead|in\s+advance|earlier)"
+    r"(?:\s+(?:of\s+)?(?:that|it|then))?\s*[.!]*\s*\Z",
     re.IGNORECASE,
 )
 _LENGTHS = {

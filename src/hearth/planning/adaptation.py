@@ -390,20 +390,37 @@ _SOON_S = 3600.0
 _TURNS = frozenset(
     re.findall(
         r"\w+",
-        "not no don dont never without except but unless instead cancel stop undo which whose did does has have had is "
-        "are was were on off up down in out open opens close shut lock unlock start begin end send sends draft add "
-        "remove delete more less all none first last next before after left right high low higher lower brighter "
-        "dimmer darker louder quieter softer warmer cooler colder t cannot nor neither nobody nothing none skip avoid "
-        "if until till later soon should shall might increase decrease raise reduce mute unmute pause resume enable "
-        "disable arm disarm accept decline yes",
+        "not no don dont never without except but unless instead cancel undo which whose off all first last next "
+        "before after high low more less t cannot nor neither nobody nothing none skip avoid if later soon should "
+        "shall might must yes",
     )
 )
 """Words that reverse a request when they are in only one of it and the demonstration."""
+_CONTRARY = tuple(
+    tuple(frozenset(side.split()) for side in pair.split(" / "))
+    for pair in (
+        "on / off out",
+        "up higher / down lower",
+        "in / out",
+        "open opens unlock / close shut lock",
+        "start begin resume / stop end pause",
+        "send sends / draft",
+        "add / remove delete",
+        "left / right",
+        "brighter / dimmer darker",
+        "louder unmute / quieter softer mute",
+        "warmer / cooler colder",
+        "increase raise / decrease reduce lower",
+        "enable arm accept / disable disarm decline",
+    )
+)
+"""Words that reverse a request when one side is in it and the other in the demonstration; "on Friday" may stand in one
+alone."""
 _POINTS = frozenset(("it", "that", "this", "them", "those", "these", "same", "him", "her"))
 """Words that refer to what was said before, when they are among the first few."""
 _N_FIRST = 4
-_QUESTIONS = frozenset(("what", "when", "who", "why", "how", "where"))
-"""Question words; they count only at the beginning."""
+_QUESTIONS = frozenset(re.findall(r"\w+", "what when who why how where is are was were did does has have had"))
+"""Words that begin a question; they count only at the beginning."""
 _IDLE = POLITE | frozenset(
     re.findall(
         r"\w+",
@@ -473,7 +490,9 @@ def is_turned(taught: str, said: str) -> bool:
     then, now = words_of(taught)[0], words_of(said)[0]
     first = [next((word for word in words if word not in POLITE), "") for words in (then, now)]
     asks = (first[0] in _QUESTIONS) != (first[1] in _QUESTIONS)
-    return asks or bool((set(then) ^ set(now)) & _TURNS)
+    gone, new = set(then) - set(now), set(now) - set(then)
+    is_contrary = any((one & gone and other & new) or (one & new and other & gone) for one, other in _CONTRARY)
+    return asks or is_contrary or bool((gone | new) & _TURNS)
 
 
 def _points_back(taught: Demonstration) -> bool:

@@ -375,7 +375,7 @@ def _items(items: object) -> tuple[str, ...]:
 
 
 _HAS_ITEMS = re.compile(r"^\s*[-*+] \[[ xX]\] ", re.M)
-_ANY_LIST = re.compile(r"\s*(?:(?:my|the|our|a|that|this)\s+)?lists?\s*", re.I)
+_ANY_LIST = re.compile(r"\s*(?:the|(?:(?:my|the|our|a|that|this)\s+)?lists?)\s*", re.I)
 _LIST_WORDS = re.compile(r"^(?:my|the|our|a|an)\s+|\s*\blist\s*$", re.I)
 
 

@@ -158,6 +158,7 @@ def test_references_inside_records_are_bound() -> None:
         ),
         ({"sender_name": "Bo", "to": ["a@b.de", "c@d.de"]}, "Sender name: Bo\nTo: a@b.de, c@d.de"),
         (["milk", "eggs"], "- milk\n- eggs"),
+        ({"id": "x", "name": "packing", "items": ["boots", "a torch"]}, "Packing\n- boots\n- a torch"),
         ([{"id": "1", "text": "water plants", "at": "2026-11-20"}], "- water plants (at: Friday 20 November 2026)"),
         ([{"subject": "Hi", "text": "long body"}], "- Hi"),
         ([{"n": 1}], "- n: 1"),

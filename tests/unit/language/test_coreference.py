@@ -504,6 +504,9 @@ def said_from(text: str, start: str = "2026-12-08T09:40:00+01:00") -> str:
         ("move dentist to the following week, same time", "dentist: move the dentist to 15 December 2026 at 09:40"),
         ("the dentist is at 11 not 10", "dentist: move the dentist to 8 December 2026 at 11:00"),
         ("dentist starts at half 4, not at 3", "dentist: move the dentist to 8 December 2026 at 16:30"),
+        ("the dentist is at half 4 now not 3", "dentist: move the dentist to 8 December 2026 at 16:30"),
+        ("dentist is now at half 4 rather than 3", "dentist: move the dentist to 8 December 2026 at 16:30"),
+        ("the dentist is at half 4 instead of 3", "dentist: move the dentist to 8 December 2026 at 16:30"),
         ("dentist needs moving to next week, same time", "dentist: move the dentist to 15 December 2026 at 09:40"),
         ("the dentist wants pushing back an hour", "dentist: move the dentist to 8 December 2026 at 10:40"),
         (

@@ -43,10 +43,6 @@ from hearth.language.discourse.plain_request import plainly
         ("make a list called to pack: socks", 'add socks to the "to pack" list'),
         ("start a list for camping: tent, stove", "add tent, stove to the camping list"),
         ("Door hinges. Ordered. Tick that off", "tick Door hinges off"),
-        (
-            "The radio in the den is far too loud, put it at twenty percent.",
-            "put The radio in the den at twenty percent",
-        ),
         ("It's freezing in here. Put the heating up to 21, would you?", "Put the heating up to 21"),
         ("turn the fan off and the hall lamp on", "turn the fan off and turn the hall lamp on"),
         ("turn everything off downstairs, we're heading out", "turn everything off downstairs"),
@@ -74,7 +70,6 @@ from hearth.language.discourse.plain_request import plainly
         ("whose bday is in May", "whose birthday is in May"),
         ("start a list called beach with towels and a spade on it", "add towels and a spade to the beach list"),
         ("can't remember, did I send Ana the quote", "did I send Ana the quote"),
-        ("No choir for Ida tonight, the teacher is ill, take it off", "take choir for Ida tonight off"),
         (
             "cross off rope and pop pegs on my camping list",
             "take rope off my camping list and add pegs to my camping list",
@@ -129,6 +124,9 @@ def test_what_is_meant(said: str, meant: str) -> None:
         "turn the radio on and off",
         "put milk, no sugar, and eggs on the list",
         "No, Friday",
+        "Actually, make that eleven",
+        "No choir for Ida tonight, the teacher is ill, take it off",
+        "The radio in the den is far too loud, put it at twenty percent.",
         "whose birthdays are in June",
         "is the heating up to date",
         "put milk on the list and no bread",

@@ -94,6 +94,8 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
         ("what is Teddy's number", "+44 1 555 0103"),
         ("the electrician's phone number", "+44 1 555 0103"),
         ("how old is mum", "74"),
+        ("who's our electrician", "Theodore Kay"),
+        ("tell me who is the gardener again?", "Rosa Marsh"),
         ("when is my mother's birthday", "9 December 1951"),
         ("when is mums birthday", "9 December 1951"),
     ],

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.language.reading import Utterance
-from hearth.planning.adaptation import Adapted, Misfit, adapt, moved
+from hearth.planning.adaptation import Adapted, Misfit, adapt, is_turned, moved
 from hearth.planning.owner_macros import filled, template_of
 from hearth.types import Argument, Context, Demonstration, Parameter, Plan, Ref, Request, Step, ToolSpec
 
@@ -151,6 +151,31 @@ def test_what_does_not_fit_says_why(text: str, words: str) -> None:
     adapted = fitted(taught("turn on the fan", Step("turn_on", {"device": "fan"})), text)
     assert isinstance(adapted, Misfit)
     assert words in adapted.reason
+
+
+@pytest.mark.parametrize(
+    ("taught", "said", "is_other"),
+    [
+        ("turn the fan on", "turn the fan off", True),
+        ("turn the fan off", "turn the fan on", True),
+        ("turn the fan off", "turn the fan", True),
+        ("open the gate", "close the gate", True),
+        ("take the bins out", "take the bins in", True),
+        ("book the vet", "don't book the vet", True),
+        ("we're out of salt", "are we out of salt", True),
+        ("move it after lunch", "move it before lunch", True),
+        ("bump the vet to tuesday at 2", "bump the vet to 2 on tuesday", False),
+        ("pass the lease on to Ivy", "pass the lease to Ivy", False),
+        ("we're out of salt", "we are all out of salt", True),
+        ("we're out of salt", "we are out of salt", False),
+        ("snooze it till six", "snooze it until six", False),
+        ("strike Bo from the book", "strike Bo out of the book", False),
+    ],
+)
+def test_a_request_is_turned_by_the_contrary_and_not_by_another_preposition(
+    taught: str, said: str, is_other: bool
+) -> None:
+    assert is_turned(taught, said) == is_other
 
 
 def test_a_tool_that_is_gone_is_named() -> None:

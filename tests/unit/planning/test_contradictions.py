@@ -192,6 +192,11 @@ MAIL = (
         ("I did not send Karin the quote, send it", False),
         ("have I got mail from Karin", False),
         ("can you send Karin the quote", False),
+        ("what do I press to send Karin the quote", True),
+        ("how do I send Karin the quote?", True),
+        ("when do I send Karin the quote, remind me", False),
+        ("how do I send Karin the quote? send it", False),
+        ("what should Karin send", False),
     ],
 )
 def test_a_deed_that_is_asked_about_is_not_done(text: str, is_asked: bool) -> None:
@@ -240,6 +245,7 @@ FREE = (Step("find_free_time", {}),)
         ("remove Karin from my contacts", CARD, ""),
         ("disarm the alarm", ALARM, "security alarm"),
         ("turn the burglar alarm off", ALARM, "security alarm"),
+        ("what do I press to turn the burglar alarm off", ALARM, ""),
         ("cancel my alarm", ALARM, ""),
         ("cancel the reminder to arm the alarm", ALARM, ""),
         ("is Karin free on friday", FREE, "when Karin is free"),
@@ -356,6 +362,16 @@ def test_a_deed_is_not_its_opposite(text: str, planned: str, meant: str) -> None
             "2027-05-03T09:00:00+02:00",
             "2027-04-19T09:00:00+02:00",
         ),
+        (
+            "I renew my pass by 31 March so remind me a month before that",
+            "2027-03-31T09:00:00+02:00",
+            "2027-02-28T09:00:00+01:00",
+        ),
+        (
+            "the lease ends on 3 May, remind me 2 weeks ahead",
+            "2027-05-03T09:00:00+02:00",
+            "2027-04-19T09:00:00+02:00",
+        ),
         ("remind me a week before the 31 Jan deadline", "2027-01-31T09:00:00+01:00", "2027-01-31T09:00:00+01:00"),
         ("rent is due tomorrow, remind me a week before", "2026-11-21T09:00:00+01:00", "2026-11-21T09:00:00+01:00"),
     ],
@@ -432,6 +448,36 @@ def test_a_taught_rhythm_and_a_change_of_rhythm_stay() -> None:
 def test_a_place_keeps_the_end_of_its_name(text: str, place: str, meant: str) -> None:
     steps = (Step("find_events", {"query": "drill"}), Step("change_event", {"event": Ref(0, ("id",)), "place": place}))
     assert mended(text, *steps)[1][1]["place"] == meant
+
+
+@pytest.mark.parametrize(
+    ("unserved", "is_asked"),
+    [(("saturday",), True), (("friday",), False), (("with cake",), False), (("at 7",), False), ((), False)],
+)
+def test_nothing_is_put_on_another_day_than_one_that_is_said(unserved: tuple[str, ...], is_asked: bool) -> None:
+    text = "see Moll on friday, and saturday with cake at 7"
+    step = Step("add_event", {"title": "Moll", "start": view("friday", "datetime")})
+    found = held(text, step, unserved=unserved)
+    assert isinstance(found, Refusal) is is_asked
+    if isinstance(found, Refusal):
+        assert (found.kind, found.missing) == ("needs", ("add_event.start",))
+        assert "“saturday”" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("dinner at Moll's on saturday at 7.30", {"title": "dinner", "place": "Moll's"}),
+        ("put a games night at Moll's in my diary", {"title": "games night", "place": "Moll's"}),
+        ("dinner at Moll's house on saturday", {"title": "Moll"}),
+        ("Moll's party on saturday", {"title": "Moll"}),
+        ("see if Moll is at Moll's on saturday", {"title": "Moll"}),
+    ],
+)
+def test_what_takes_place_at_somebodys_is_not_called_by_the_place(text: str, kept: dict[str, str]) -> None:
+    step = Step("add_event", {"title": "Moll", "start": "2026-11-28T19:30:00+00:00"})
+    (_, arguments), *_ = mended(text, step)
+    assert {name: value for name, value in arguments.items() if name != "start"} == kept
 
 
 @pytest.mark.parametrize(

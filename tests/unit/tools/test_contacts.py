@@ -427,7 +427,7 @@ def test_a_name_keeps_its_letters_where_the_owner_writes_capitals() -> None:
         ({"phone": "call me"}, r"'call me' is not a phone number; expected one such as '\+49 30 1234567'"),
         ({"phone": "1" * 61}, "the phone number has 61 characters"),
         ({"address": "x" * 1001}, "the address has 1001 characters"),
-        ({"birthday": dt.date(2026, 11, 21)}, "2026-11-21 is no birthday; expected a day between 1850 and today"),
+        ({"birthday": dt.date(2028, 11, 21)}, "2028-11-21 is no birthday; expected a day between 1850 and today"),
         ({"birthday": dt.date(1849, 1, 1)}, "is no birthday"),
     ],
 )
@@ -441,6 +441,24 @@ def test_what_cannot_be_added_says_why_and_writes_nothing(
         with pytest.raises(ToolError, match=message):
             change_contact.call({"contact": "zoe"} | arguments, owner.call())
     assert owner.workspace.files == before
+
+
+@pytest.mark.parametrize(
+    ("said", "kept", "day"),
+    [
+        (dt.date(2027, 5, 3), "BDAY:--0503\n", "3 May"),
+        (dt.date(2028, 2, 29), "BDAY:--0229\n", "29 February"),
+        (dt.date(1984, 5, 3), "BDAY:1984-05-03\n", ""),
+    ],
+)
+def test_a_birthday_to_come_is_kept_without_a_year(said: dt.date, kept: str, day: str) -> None:
+    home = Home()
+    call = home.call()
+    added = add_contact(call, PersonName("Ann Lee"), birthday=said)
+    assert kept in home.text(f"{added.id}.vcf")
+    assert call.notices == ([f"Kept as the birthday, without a year: {day}"] if day else [])
+    (next_one,) = upcoming_birthdays(home.call())
+    assert (next_one.date.month, next_one.age) == (said.month, None if day else 43)
 
 
 def test_a_change_replaces_what_is_shown_and_keeps_every_other_byte(owner: Home) -> None:

@@ -590,6 +590,7 @@ _RUN_OF_BLANKS = re.compile(r"\s{50,}")
 _PAUSE = re.compile(r"\.\.\.|…|—|–")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _MOST_TAKEN_BACK, _MOST_REPAIRS, _LONGEST = 6, 3, 1_000
+_OPENINGS = frozenset(listed("actually oh no nah sorry wait ok okay well hmm right so please and"))
 _LIKE = 4
 """So many first letters make one word a correction of another: "puregym, no purefit"."""
 
@@ -608,7 +609,9 @@ def _repaired_once(text: str) -> str:
     for match in _EDITING.finditer(text):
         before, after = text[: match.start()], text[match.end() :]
         words, first = list(_WORD.finditer(before)), _WORD.match(after)
-        if not words or first is None or (match["alone"] and _is_in_told_text(before)):
+        if all(word[0].lower() in _OPENINGS for word in words) or first is None:
+            continue  # nothing was said that is taken back: "Actually, make that eleven"
+        if match["alone"] and _is_in_told_text(before):
             continue
         near = words[-_MOST_TAKEN_BACK:]
         is_marked = bool(match["sure"]) or _PAUSE.search(match[0]) is not None
@@ -660,10 +663,10 @@ _OF_DEED = re.compile(
     re.IGNORECASE,
 )
 _OF_STATE = re.compile(
-    r"(?P<thing>(?:no\s+|the\s+|my\s+|our\s+|that\s+)?\S.*?)\s+(?:is|are|['’]s|was|were|has\s+been|have\s+been|looks?|seems?)\s+\S.*",
+    r"(?P<thing>(?:the\s+|my\s+|our\s+|that\s+)?\S.*?)\s+(?:is|are|['’]s|was|were|has\s+been|have\s+been)\s+(?:all\s+|now\s+)?"
+    rf"(?:{'|'.join(_DONE)}|gone|empty|finished|out|off|low)\b.*",
     re.IGNORECASE,
 )
-_NONE_OF = re.compile(r"no\s+(?P<thing>[^,]+)(?:,.*)?", re.IGNORECASE)
 _ALONE = re.compile(r"(?P<thing>[\w'’ -]{3,40})\.\s*(?:\w+)?", re.IGNORECASE)
 _NOBODY = frozenset(listed("it this that there he she they i we you what who all everything"))
 
@@ -781,8 +784,8 @@ def with_place_stated(text: str) -> str:
 
 
 def _thing_of(remark: str) -> str:
-    """Return what a remark is about: what was got, what is not as it should be, what was named alone."""
-    for form in (_NONE_OF, _OF_DEED, _OF_STATE, _ALONE):
+    """Return what a remark is about: what was got or is gone, what was named alone."""
+    for form in (_OF_DEED, _OF_STATE, _ALONE):
         found = form.fullmatch(remark)
         if found is not None and "," not in found["thing"]:
             thing = found["thing"].strip()

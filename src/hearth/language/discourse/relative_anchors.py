@@ -187,13 +187,13 @@ _STATED = re.compile(
 _NOT_AT = re.compile(
     r"\s*(?:(?:so|ok|okay|hey|hi|fyi|no|actually|oh|the|my|our|that)\b,?\s+)*"
     r"(?!(?:what|when|where|who|which|how|why|is|are|was|has|have|had|did|does|do|can|could|if|i|we|you|he|she|they|it)\b)"
-    r"(?P<words>\S.{0,79}?)(?:['’]s|\s+(?:is|starts?|begins?|will\s+be|should\s+be))\s+(?:now\s+)?(?:at\s+)?(?P<clock>\S.{0,20}?)\s*,?\s+"
-    r"(?:and\s+)?not\s+(?:at\s+)?(?P<old>\d\S{0,7}(?:\s*[ap]m)?|noon|midnight|half\s+\w+|[a-z]+(?:\s+thirty)?)"
+    r"(?P<words>\S.{0,79}?)(?:['’]s|\s+(?:is|starts?|begins?|will\s+be|should\s+be))\s+(?:now\s+)?(?:at\s+)?(?P<clock>\S.{0,20}?)(?:\s+now)?\s*,?\s+"
+    r"(?:(?:and\s+)?not|instead\s+of|rather\s+than)\s+(?:at\s+)?(?P<old>\d\S{0,7}(?:\s*[ap]m)?|noon|midnight|half\s+\w+|[a-z]+(?:\s+thirty)?)"
     + _SO_MEND_IT
     + r"\s*[.!]*\s*",
     re.IGNORECASE,
 )
-"""Matches another time that is told: "the viewing is at 2, not 3"."""
+"""Matches another time that is told: "the viewing is at 2, not 3", "… is at 2 now instead of 3"."""
 _PUT_OFF = re.compile(
     r"\s*(?:(?:please|can|could|would|will|you|kindly|ok|okay)[\s,]+)*(?:"
     r"(?:push|move|shift|bump|put|slide)\s+(?:my\s+|the\s+|our\s+)?(?P<words>\S.{0,79}?)\s+(?:back|off)"
@@ -348,10 +348,10 @@ def named_anchor(utterance: Utterance) -> NamedAnchor | None:
         return put_off
     if (match := _SHIFT.fullmatch(text)) is not None:
         return _shifted(match, utterance)
-    if (match := _RETIME.fullmatch(text) or _STATED.fullmatch(text)) is not None:
-        return _retimed(match, utterance)
     if (match := _NOT_AT.fullmatch(text)) is not None and (found := _retimed(match, utterance)) is not None:
         return replace(found, order=f"move the {match['words']} to {match['clock']}")
+    if (match := _RETIME.fullmatch(text) or _STATED.fullmatch(text)) is not None:
+        return _retimed(match, utterance)
     if (asked := _WHEN_AND.search(text)) is not None:
         before, after = text[: asked.start("when")], text[asked.end() :]
         if asked["part"]:

@@ -287,7 +287,7 @@ def _digital(line: Line, index: int, word: str) -> tuple[Clock, int] | None:
     if half:
         return _halved(hour, minute, second, half, index + 2)
     is_exact = hour > 12 or hour == 0 or word.startswith("0")
-    return Clock(hour, minute, second, is_exact), index + 1
+    return Clock(hour, minute, second, is_exact), index + 1 + _n_of_ish(line, index + 1)
 
 
 def _numeric(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, int] | None:
@@ -297,6 +297,10 @@ def _numeric(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, in
         return None
     if half := _half(line, index + 1):
         return _numeric_half(word, half, index + 2)
+    whole, _, fraction = word.partition(".")
+    is_timed = len(fraction) == 2 and _is_hour(whole) and whole != "0" and int(fraction) < 60
+    if (n := _n_of_ish(line, index + 1)) and (is_timed or _is_hour(word)):
+        return Clock(int(whole), int(fraction or 0), 0, int(whole) > 12), index + 1 + n
     if line.word(index + 1) in ("o'clock", "oclock", "o’clock") and _is_hour(word):
         return _bare(word), index + 2
     if _is_sharp(line, index + 1) and _is_hour(word):
@@ -305,9 +309,7 @@ def _numeric(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, in
         return None
     if (undivided := _undivided(line, index, cue)) is not None:
         return undivided, index + 1
-    whole, _, fraction = word.partition(".")
-    is_hour = _is_hour(whole) and whole != "0"
-    if len(fraction) == 2 and is_hour and int(fraction) < 60 and not is_unit_word(line.word(index + 1)):
+    if is_timed and not is_unit_word(line.word(index + 1)):
         return Clock(int(whole), int(fraction), 0, int(whole) > 12), index + 1
     if _is_hour(word) and _is_minutes(line, index + 1):
         return _with_minutes(line, index)
@@ -322,6 +324,12 @@ def _with_minutes(line: Line, index: int) -> tuple[Clock, int] | None:
     if half := _half(line, index + 2):
         return _halved(hour, minute, 0, half, index + 3)
     return Clock(hour, minute, 0, hour > 12), index + 2
+
+
+def _n_of_ish(line: Line, index: int) -> int:
+    """Return how many tokens say that the number before them is an hour, about: "8ish", "7.30-ish"."""
+    n = 1 + (line.word(index) == "-")
+    return n if line.word(index + n - 1) == "ish" and line.word(index + n) in _AFTER_SHARP else 0
 
 
 def _is_sharp(line: Line, index: int) -> bool:

@@ -928,7 +928,8 @@ def _part(line: Line, index: int, cue: str, is_joined: bool) -> Reading:
     """Read "in the morning", "at night", "by evening", or "morning" after a day; a bare "morning" is a greeting."""
     word = line.words[index]
     if word in MEALS:
-        if cue in ("before", "after", "at", "until", "by") and not is_joined and line.word(index + 1) not in ("with",):
+        is_bound = cue in ("before", "after", "until", "by")  # "on Monday before lunch", but not "Friday at lunch"
+        if (is_bound or (cue == "at" and not is_joined)) and line.word(index + 1) != "with":
             return Said(part=PARTS[word]), index + 1
         return None
     allowed = is_joined or cue in ("the", "at", "by", "until", "before", "since", "during", "every", "each")

@@ -663,8 +663,8 @@ def _until(
     is_clocked = _is_clocked(said)
     limit = start if is_clocked or said.moment is not None or said.bound == "before" else end
     opening = now
-    is_of_day = said.is_within_day or said.bound == "before"
-    if is_clocked and is_of_day and said.first is not None and said.first != now.date():
+    is_of_day = said.is_within_day and (is_clocked or said.part is not None)
+    if (is_of_day or (is_clocked and said.bound == "before")) and said.first is not None and said.first != now.date():
         opening = moment_at(said.first, 0, now)
     return (opening if opening <= limit else None), limit
 

@@ -106,6 +106,8 @@ _MOVED = frozenset(
 _MOVED_TO = frozenset(listed("pulled shunted altered swapped shoved bumped"))
 """Verbs that move a thing only with "to", "back" or "forward"."""
 _PLANS = frozenset(listed("calendar calendars diary diaries schedule schedules plans meetings appointments free"))
+_AT_MEALS = frozenset(PARTS[meal] for meal in MEALS)
+_CALLED_OFF = frozenset(listed("cancelled canceled scrapped axed called"))
 _LONGEST_PART = 12
 _CALLED_BEFORE = frozenset(listed("me us on in at over during last this about earlier while"))
 _FARTHEST_VERB = 5
@@ -160,6 +162,8 @@ class _Reader:
             return False  # "it must be paid by Friday"; not "what could be heard on Sunday"
         if word == "had" and self.word(index + 1) == "better":
             return False  # "tea had better be Wednesday"
+        if word == "been" and self.word(index + 1) in _CALLED_OFF:
+            return False  # "the stand-up's been cancelled on Monday" is of one that was to come
         if word == "promised" and not _HAVE.isdisjoint(self.words[max(0, index - 3) : index]):
             return False  # "have I promised anything for Wednesday"
         if word == "catch":
@@ -675,8 +679,9 @@ def _are_apart(said: Said, more: Said, cue: str) -> bool:
         return True
     if (said.clock and more.clock) or (said.repeat and more.repeat) or (said.part and more.part):
         return True
+    is_of_meal = cue in ("until", "before", "after", "by") and more.part in _AT_MEALS  # "on Monday before lunch"
     if cue in ("until", "before", "after", "by", "from", "between", "around", "about") and more.clock is None:
-        return True
+        return not is_of_meal
     return cue in ("until", "before", "after", "by") and bool(said.bound or said.clock or more.to_clock)
 
 

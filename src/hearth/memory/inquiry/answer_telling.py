@@ -572,6 +572,10 @@ _FIELD_OF = re.compile(
     re.IGNORECASE,
 )
 """Asks for one field of somebody's card and nothing else: no house number, no number of a hotel."""
+_WHO_IS = re.compile(
+    r"\s*(?:(?:please )?(?:tell|remind) me )?who(?:['’]?s| is) (?:my|our|the) (?P<what>[\w '’-]+?)(?: again)?[\s?.!]*",
+    re.IGNORECASE,
+)
 _MAY_DIFFER = re.compile(rf"\b(?:{_PERHAPS})\b", re.IGNORECASE)
 """A card does not say whether it tells this one."""
 _ASKS = key_set("what which when where who how please tell give need get got go do i my the")
@@ -599,9 +603,15 @@ def person_asked(question: str) -> str:
 
 
 def card_answer(question: str, call: CallContext) -> HomeAnswer | None:
-    """Tell a value of the card that a question means by what somebody is: "what's the electrician's number". None where
-    it means nobody so, or names them, or the card has no such value."""
+    """Tell a value of the card that a question means by what somebody is: "what's the electrician's number", or whose
+    it is: "who is our electrician". None where it means nobody so, or names them, or the card has no such value."""
     phrase, cards = person_asked(question), cards_of(call)
+    if (asked := _WHO_IS.fullmatch(question)) is not None and len(asked["what"].split()) <= _N_DESCRIBING:
+        card = card_meant(asked["what"], cards)
+        if card is None or keys_of(asked["what"]) & keys_of(card.name):
+            return None
+        said = ", ".join({one.casefold(): one for one in (*card.nicknames, *card.related, *card.titles)}.values())
+        return HomeAnswer("text", card.name, "", (card_witness(card, said),), 1.0)
     card = _only(_described(phrase, cards)) if phrase and not _named(question, cards) else None
     return _card_told(question, card, (), 1.0) if card is not None else None
 

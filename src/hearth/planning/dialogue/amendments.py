@@ -32,6 +32,7 @@ from hearth.language.reading import (
     asked_if_free,
     asks_amount,
     asks_day,
+    asks_how,
     asks_past_deed,
     asks_state,
     asks_who_is_free,
@@ -93,7 +94,8 @@ _TIMER = "set_timer"
 
 
 def refused_deed(request: Request, found: Plan | Refusal, tools: Tools, planner: str) -> Refusal | None:
-    """Return the refusal to do again what a question asks about as done: "did I send Priya the quote".
+    """Return the refusal to do again what a question asks about as done ("did I send Priya the quote"), or to do what
+    it asks how to do ("what do I press to turn the burglar alarm off").
 
     None where `found` stands: it changes nothing, or a device (see `with_state_asked`), or no such question is asked.
 
@@ -108,7 +110,7 @@ def refused_deed(request: Request, found: Plan | Refusal, tools: Tools, planner:
         return Refusal("out_of_scope", f"I can't {deed} anything yet, so I did nothing.")
     if {step.tool for step in found.steps} == {_TIMER} and asks_amount(request.text):
         return Refusal("out_of_scope", _CANNOT, planner=planner)
-    if not asks_past_deed(request.text):
+    if not (asks_past_deed(request.text) or asks_how(request.text)):
         return None
     acts = [step for step in found.steps if step.tool in tools and tools[step.tool].effect != "none"]
     if all(_DEVICE in step.arguments or step.tool == _REMEMBER for step in acts):
@@ -594,23 +596,54 @@ def _once(step: Step) -> Step:
     return step if len(kept) == len(step.arguments) else replace(step, arguments=kept)
 
 
+_STARTS = {"add_event": "start", "move_event": "start", "add_reminder": "at", "move_reminder": "at"}
+
+
+def _not_on_another_day(plan: Plan, said: _Said) -> Plan | Refusal:
+    """Ask when, where a day that is said would be left out, and another one be taken."""
+    left = [times[0] for words in plan.unserved if len(times := said.times(words)) == 1 and times[0].text == words]
+    for step in plan.steps:
+        at = step.arguments.get(_STARTS.get(step.tool, ""))
+        for slot in left if isinstance(at, str) else ():
+            start, end = (str(slot.views.get(name, "")) for name in ("start", "end"))
+            if names_a_day(slot) and start and end and not start <= str(at) < end:
+                reason = f"When? I did not understand how “{slot.text}” goes with the rest."
+                return Refusal("needs", reason, (f"{step.tool}.{_STARTS[step.tool]}",), planner=plan.planner)
+    return plan
+
+
 _PLACE = "place"
 
 
 def _place_as_said(plan: Plan, said: _Said) -> Plan:
-    """Mend a place that lost the end of its name: "at Moll's", which is no "Moll"."""
+    """Mend a place that lost the end of its name ("at Moll's", which is no "Moll"), or was taken for what takes place
+    there: "dinner at Moll's"."""
     steps = list(plan.steps)
     for k, step in enumerate(steps):
-        place = step.arguments.get(_PLACE)
-        if not isinstance(place, str) or not place:
+        is_titled = step.tool == _EVENT and not step.arguments.get(_PLACE)
+        whose = step.arguments.get("title" if is_titled else _PLACE)
+        if not isinstance(whose, str) or not whose:
             continue
-        owned = re.search(rf"\bat\s+(?P<place>{re.escape(place)}['’]s){_ENDS_PLACE}", said.text, re.IGNORECASE)
-        if owned is not None:
-            steps[k] = replace(step, arguments={**step.arguments, _PLACE: owned["place"]})
+        owned = re.search(rf"{_BEFORE_PLACE}\bat\s+(?P<place>{re.escape(whose)}['’]s)(?!\w)", said.text, re.IGNORECASE)
+        if owned is None or not _ends_place(said, owned.end()) or (is_titled and not owned["what"]):
+            continue
+        title = {"title": owned["what"]} if is_titled else {}
+        steps[k] = replace(step, arguments={**step.arguments, _PLACE: owned["place"], **title})
     return _with_steps(plan, steps)
 
 
-_ENDS_PLACE = r"(?=\s*(?:\Z|[.,;!?])|\s+(?:from|now|instead|on|at|for|with|today|tonight|tomorrow|and|please)\b)"
+_BEFORE_PLACE = (
+    r"(?:(?:\A|\b(?:put|add|book|enter|schedule|pencil\s+in|got|have)\s+)(?:an?\s+|the\s+)?"
+    r"(?P<what>(?!at\b)[^\W\d_][\w-]*(?:\s(?!at\b)[\w-]+)?)\s+)?"
+)
+"""What takes place, where it begins the request or what is put into the calendar."""
+_ENDS_PLACE = re.compile(r"\s*(?:\Z|[.,;!?])|\s+(?:from|now|instead|on|in|at|for|with|and|please)\b", re.IGNORECASE)
+
+
+def _ends_place(said: _Said, place: int) -> bool:
+    """Return whether a place has no noun behind it: "at Moll's on Friday", but not "at Moll's house"."""
+    behind = len(said.text) - len(said.text[place:].lstrip())
+    return _ENDS_PLACE.match(said.text, place) is not None or any(one.start == behind for one in said.utterance.times)
 
 
 _OF_A_CALENDAR = r"(?:in|into|on|onto|to)\s+(?:the|my|our)\s+(?:diary|calendar|planner)\b"
@@ -791,6 +824,7 @@ _MENDS: tuple[_Mend, ...] = (
     _first_named,
     _not_added_again,
     _all_invited,
+    _not_on_another_day,
 )
 
 
