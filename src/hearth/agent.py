@@ -127,8 +127,8 @@ from hearth.planning.dialogue.fallbacks import (
     Grounds,
     asked_beyond_card,
     asked_beyond_device,
-    asked_beyond_list,
     asked_beyond_listed,
+    asked_beyond_nothing,
     asked_elsewhere,
     asked_of_clock,
     asked_of_cloud,
@@ -572,7 +572,7 @@ class Agent:
         if not isinstance(thing, DatedThing):
             return thing
         answer = self._looked_up(said, Step(FIND, {"question": thing.question}))
-        if answer is None or answer.value is None:
+        if answer is None:
             return when_asked(tool=thing.tool)
         who = said.context.owner if thing.whose == "my" else thing.whose
         card = card_meant(who, cards_of(self.call_context())) if who else None
@@ -783,7 +783,7 @@ class Agent:
         if beyond is not None and names_no_field(request.text):
             return beyond
         beyond = beyond or asked_beyond_device(request, plan, results, self.tools.specs)
-        beyond = beyond or asked_beyond_list(request, plan, results, self.tools.specs)
+        beyond = beyond or asked_beyond_nothing(request, plan, results, self.tools.specs)
         with suppress(HearthError):
             found = self.home_answers.find_answer(request.question, self.call_context()) if beyond else None
             if found is not None and found.kind != "unknown" and found.chance >= _MAYBE_OWN:

@@ -29,6 +29,7 @@ REMEMBERED = "remembered"
 N_MAX_CHARACTERS = 10_000
 N_MAX_HITS = 5
 N_MAX_QUOTED = 200
+_ITEM_MARKS = " -*•·"
 N_MAX_NAME = 40
 N_WAITING_NAMED = 3
 """Most of what waits for an import that is named."""
@@ -177,7 +178,7 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
         source += f" and {len(found.witnesses) - 1} more"
     quote, doubt = (_shortened(first.quote) if first else ""), (NOT_SURE if found.chance < LEAST_SURE else "")
     is_list = "\n" in found.value
-    is_quoted = bool(quote) and not found.value.endswith(quote)
+    is_quoted = bool(quote) and not found.value.endswith(quote.lstrip(_ITEM_MARKS))
     behind = f"\nFrom {source}" if is_list else f" ({source}: “{quote}”)" if is_quoted else f" ({source})"
     behind = "" if found.value.startswith(NOTHING_THERE) else behind  # no one place says so
     about = (source, quote, doubt, elsewhere, rows, behind, found.is_named, found.at)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from hearth.memory.answers.home_answers import HomeAnswers
-from hearth.memory.inquiry.answer_reading import AnswerReader, Reading, least_chance
-from hearth.memory.inquiry.answer_telling import answer_of, kind_of, own_first
+from hearth.memory.inquiry.answer_reading import SIGNS, AnswerReader, Reading, least_chance
+from hearth.memory.inquiry.answer_telling import answer_of, kind_of, own_first, told_chance
 from hearth.memory.search.passage_store import Candidate, Passage
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
-from hearth.tools.memory import LEAST_SURE
+from hearth.tools.memory import DOUBTED, LEAST_SURE
 
 QUESTION = "when is the parents evening"
 
@@ -62,6 +63,18 @@ def test_what_speaks_of_less_or_is_unlikely_contradicts_nothing() -> None:
     unlikely = reading("Moved", "The parents evening is on 13 December.", "13 December", 1, least_chance() / 2)
     found = answer_of(QUESTION, [OLD, other, unlikely], FIXED_NOW)
     assert (found.value, len(found.witnesses)) == ("9 December", 1)
+
+
+def test_of_two_events_the_likelier_is_told_first_and_not_the_later() -> None:
+    there, back = (
+        reading(f"Flight {way}", f"Flight {way}: {value}.", value, days_ago, chance, "event")
+        for way, value, days_ago, chance in (
+            ("to Porto", "29 December", -29, 0.8),
+            ("from Porto", "4 January", -35, 0.7),
+        )
+    )
+    found = answer_of("when do we fly to porto", [there, back], FIXED_NOW)
+    assert (found.value, [one.value for one in found.witnesses]) == ("29 December", ["", "4 January"])
 
 
 def test_a_question_that_names_a_time_takes_the_likeliest() -> None:
@@ -155,6 +168,54 @@ def test_a_later_mail_of_the_same_sender_counts_however_unlikely_it_reads(chance
     assert answer_of(QUESTION, [old, other], FIXED_NOW).value == "9 December at 19:00"
 
 
+@pytest.mark.parametrize(
+    ("title", "later", "is_one"),
+    [
+        ("Order HF-20418: back order", "Order HF-20418: on its way", True),
+        ("Order HF-20418: back order", "Order HF-20771: on its way", False),
+        ("Boiler", "Re: boiler", True),
+        ("Prices 2026", "Dates 2026", False),
+    ],
+)
+def test_a_later_mail_of_one_order_or_conversation_counts_in_other_words(title: str, later: str, is_one: bool) -> None:
+    old = letter(title, "The velvet is expected on 23 November.", "23 November", 20, 0.6)
+    new = letter(later, "It came in. They are with you on 1 December.", "1 December", 5, 0.02)
+    found = answer_of("when does my velvet come", [old, new], FIXED_NOW)
+    assert (found.value == "1 December") is is_one
+    assert found.chance < LEAST_SURE
+
+
+@pytest.mark.parametrize(
+    ("chance", "beside", "is_sure"),
+    [
+        (0.8, [], True),
+        (DOUBTED, [], False),  # a rule has doubted it
+        (0.8, [reading("Hall", "The parents evening is in the gym.", "the gym", 2)], False),
+        (0.8, [reading("Hall", "The parents evening is in the hall.", "the hall", 2)], True),  # says the same
+        (0.8, [reading("Hall", "The choir is in the gym.", "the gym", 2)], True),  # speaks of less
+        (0.8, [reading("Hall", "The parents evening is in the gym.", "the gym", 2, 0.05)], True),
+    ],
+)
+def test_an_answer_is_sure_where_nothing_likely_says_something_else(
+    chance: float, beside: list[Reading], is_sure: bool
+) -> None:
+    told = reading("News", "The parents evening is in the hall.", "the hall", 3, chance)
+    found = told_chance("where is the parents evening", told, [told, *beside], FIXED_NOW)
+    assert (found >= LEAST_SURE) is is_sure
+
+
+@pytest.mark.parametrize(
+    ("days_ago", "person", "is_sure"), [(20, "School", True), (20, "Ana", False), (1, "School", False)]
+)
+def test_an_earlier_mail_of_the_same_sender_makes_his_later_one_no_less_sure(
+    days_ago: int, person: str, is_sure: bool
+) -> None:
+    told = letter("Moved", "The parents evening is in the hall.", "the hall", 3, 0.8)
+    other = letter("Evening", "The parents evening is in the gym.", "the gym", days_ago, 0.8, person)
+    found = told_chance("where is the parents evening", told, [told, other], FIXED_NOW)
+    assert (found >= LEAST_SURE) is is_sure
+
+
 def test_only_what_says_the_same_is_counted_beside_an_answer() -> None:
     question = "where is the parents evening"
     told, same, another = (
@@ -165,6 +226,42 @@ def test_only_what_says_the_same_is_counted_beside_an_answer() -> None:
         "note “A”",
         "note “B”",
     ]
+
+
+def signs(words: float) -> tuple[float, ...]:
+    """Signs of a reading whose words have this probability."""
+    known = {"span": math.log(words), "spread": -4 * math.log(words)}
+    return tuple(known.get(name, 0.0) for name in SIGNS)
+
+
+@pytest.mark.parametrize(
+    ("words", "chance", "value"),
+    [
+        (0.3, 0.4, "Fuses: 4 = cooker, 7 = sockets, 9 = hall and landing."),
+        (0.3, 0.9, "Fuses: 4 = cooker, 7 = sockets, 9 = hall and landing."),
+        (0.7, 0.4, "4 = cooker"),
+        (0.7, 0.9, "4 = cooker"),
+    ],
+)
+def test_words_of_which_the_reader_is_unsure_are_told_in_their_sentence(
+    words: float, chance: float, value: str
+) -> None:
+    one = reading("House", "Fuses: 4 = cooker, 7 = sockets, 9 = hall and landing.", "4 = cooker", 3, chance)
+    found = answer_of("which fuse is the landing", [replace(one, signs=signs(words))], FIXED_NOW)
+    assert found.value == value
+    assert (found.chance >= LEAST_SURE) is (words > 0.5 and chance > 0.5)
+
+
+@pytest.mark.parametrize(
+    ("chance", "other", "said"), [(0.4, 0.3, ["", "four guests"]), (0.4, 0.1, [""]), (0.8, 0.5, [""])]
+)
+def test_a_place_not_much_less_likely_is_told_beside_a_doubtful_answer(
+    chance: float, other: float, said: list[str]
+) -> None:
+    first = reading("Dinner", "For 8 of us, a goose.", "8", 3, chance)
+    second = reading("Party", "Each resident can have four guests.", "four guests", 2, other)
+    found = answer_of("how many of us may come to the party", [first, second], FIXED_NOW)
+    assert [one.value for one in found.witnesses] == said
 
 
 def test_the_owners_own_stands_before_a_strangers_likelier_answer() -> None:

@@ -532,6 +532,30 @@ def test_a_wrapped_sentence_goes_on_though_it_names_an_hour_but_not_into_a_line_
     assert sentences_of(apart)[-1] == "password: tulip"
 
 
+@pytest.mark.parametrize(
+    ("text", "n_sentences"),
+    [
+        ("The moss came in at last and they say they will be at the unit on Tuesday 1\nDecember between 9 and 1.", 1),
+        ("The hall is taken by the parish on the 8th, it being the holy day, so we have no class that\nTuesday.", 1),
+        ("He is asked to bring a good warm coat, a torch and whatever\n   tools are in the shed.", 1),
+        (
+            "Dogs on leads, lambs in the field next to it, no glitter this year please and bring the kettle\nRain: barn.",
+            2,
+        ),
+        ("rye 50 g, water 50 g, leave it till it\nNever use hot water", 2),
+        ("Mind that they will all be counted out before we go and then again when we are back in\nTom: I will.", 2),
+    ],
+)
+def test_a_line_goes_on_where_no_sentence_ends(text: str, n_sentences: int) -> None:
+    assert len(sentences_of(text)) == n_sentences
+
+
+def test_a_date_broken_over_two_lines_is_told_whole(world: World) -> None:
+    text = "Your glue came in at last. The carrier told us that it will be at your workshop on Tuesday 1\nDecember."
+    world.workspace.write("mail/new/9.g", mail("Glue Ltd <shop@glue.example>", "Your glue", text).encode())
+    assert "Tuesday 1 December" in world.ask("when does the glue come").value
+
+
 def test_passages_cover_a_text_and_repeat_a_tables_first_row() -> None:
     rows = "name | code\n" + "\n".join(f"thing {k} | {k * 7}" for k in range(200))
     cuts = list(passages_of(rows))

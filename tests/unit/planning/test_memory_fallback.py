@@ -11,6 +11,7 @@ from hearth.planning.dialogue.fallbacks import (
     asked_beyond_card,
     asked_beyond_device,
     asked_beyond_listed,
+    asked_beyond_nothing,
     asked_elsewhere,
     asked_of_memory,
     events_then,
@@ -21,6 +22,7 @@ from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Entity, Plain, Plan, Ref, Refusal, Step, StepResult, StepStatus
 
+NO_LIST = StepResult(0, "failed", error="no list", error_kind="NotFound")
 TOOLS = load_tools(None).specs
 NOTHING = Refusal("out_of_scope", "I can't do that yet.")
 BENS_CARD: Plain = {
@@ -311,6 +313,24 @@ def test_a_question_of_no_device_may_be_asked_of_everything(
 ) -> None:
     plan = Plan((Step(tool, {"device": "school"} if tool == "device_state" else {}),))
     found = asked_beyond_device(Utterance(text, FIXED_NOW), plan, (StepResult(0, status),), TOOLS)
+    assert (found is not None) is is_beyond
+
+
+@pytest.mark.parametrize(
+    ("text", "step", "result", "is_beyond"),
+    [
+        ("is the school closed on friday", Step("find_events", {"query": "school"}), StepResult(0, "done", []), True),
+        ("what do we need for the boat", Step("read_list", {"list": "boat"}), NO_LIST, True),
+        ("show me the school events", Step("find_events", {"query": "school"}), StepResult(0, "done", []), False),
+        ("am i busy on friday", Step("find_events", {"start": "2026-12-04"}), StepResult(0, "done", []), False),
+        ("is the school on friday", Step("find_events", {"query": "school"}), StepResult(0, "done", [{}]), False),
+    ],
+)
+@pytest.mark.companions
+def test_a_question_whose_thing_is_not_there_may_be_asked_of_everything(
+    text: str, step: Step, result: StepResult, is_beyond: bool
+) -> None:
+    found = asked_beyond_nothing(Utterance(text, FIXED_NOW), Plan((step,)), (result,), TOOLS)
     assert (found is not None) is is_beyond
 
 

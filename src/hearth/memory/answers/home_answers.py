@@ -56,6 +56,7 @@ from hearth.memory.inquiry.answer_telling import (
     said_about,
     sentence_of,
     series_of_title,
+    told_chance,
     witness_of,
 )
 from hearth.memory.inquiry.asking_mails import answer_from_letters
@@ -928,7 +929,8 @@ class HomeAnswers:
             first = self.find_answer(beside.first, call)
             parts, found = (beside.first, beside.second), [first, self._answer_beside(beside, first, call)]
         else:
-            found = [self.find_answer(part, call) for part in parts]
+            first, *others = (self.find_answer(part, call) for part in parts)
+            found = [first, *(self._unlike(first, one) for one in others)]
         known = [one for one in found if one.kind != "unknown"]
         if not known:
             return None
@@ -938,6 +940,12 @@ class HomeAnswers:
         ]
         witnesses = tuple(dict.fromkeys(witness for one in known for witness in one.witnesses))
         return HomeAnswer("text", "; ".join(said), "", witnesses, min(one.chance for one in known))
+
+    def _unlike(self, first: HomeAnswer, one: HomeAnswer) -> HomeAnswer:
+        """Return an answer to a second question; unknown where it is the doubtful sentence that answers the first."""
+        is_same = bool(first.value) and first.value in one.value and first.witnesses[:1] == one.witnesses[:1]
+        is_same = is_same and one.chance < LEAST_SURE
+        return HomeAnswer("unknown", "", self.looked_at(), chance=0.0) if is_same else one
 
     def _answer_beside(self, asked: AskedBeside, first: HomeAnswer, call: CallContext) -> HomeAnswer:
         """Answer what is asked beside another question: its asking word alone from the sentences that answer the other,
@@ -981,18 +989,22 @@ class HomeAnswers:
         best = readings[0] if readings else None
         if (rows := self._of_tables(question, readings)) is not None:
             return rows
-        if (best is None or best.chance < LEAST_SURE) and (matter := _DECIDED.match(question)) is not None:
+        if (matter := _DECIDED.match(question)) is not None:
             told = decision_of(matter["by"], matter["of"].strip(" ?."), self.passages, call, self._is_instruction)
             if told is not None:
                 return told
         if best is None or best.chance < least_chance():
             return self._said_about(question, call) or self._unknown(readings, name)
-        if best.is_strangers and (card := named_card_answer(question, call)) is not None:
-            return beside_card(card, best, call.now)
-        if (summed := sum_answer(question, readings)) is not None:
-            return summed
-        if (joint := joint_answer(question, readings)) is not None:
-            return joint
+        if best.is_strangers and (said := self._said_about(question, call)) is not None:
+            # Of all who call themselves so, somebody on a card comes first.
+            return replace(said, value=said.value.removesuffix("."))
+        is_of_card = best.is_strangers or best.candidate.passage.kind == "contact"
+        likely = (one for one in readings if is_of_card and one.is_strangers and one.chance >= LEAST_BESIDE)
+        strangers = next(likely, None)
+        if strangers is not None and (card := named_card_answer(question, call)) is not None:
+            return beside_card(card, strangers, call.now)
+        if (summed := sum_answer(question, readings) or joint_answer(question, readings)) is not None:
+            return replace(summed, chance=min(summed.chance, told_chance(question, best, readings, call.now)))
         return answer_of(question, readings, call.now)
 
     def _said_about(self, question: str, call: CallContext) -> HomeAnswer | None:

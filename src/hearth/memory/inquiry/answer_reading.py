@@ -632,7 +632,7 @@ def money_text(value: float, currency: str) -> str:
 #
 # The trained reader (`models.span_extractor`, with the adapter `READER_FILE`) reads the question and one passage
 # together. What it says of each passage is weighed with how the passage was found (`SIGNS`) by weights fitted on
-# public questions over documents that are not trained on (`data/passage_weights.json`, made by `python -m
+# questions of homes and of pieces that are not trained on (`data/passage_weights.json`, made by `python -m
 # hearth_bench.measure.memory.passage_weights`): so an answer carries the probability that it is one.
 #
 # Not covered: answers that several passages give together, sums and counts (`record_answers`), other languages.
@@ -648,11 +648,13 @@ _WITHOUT_LISTS = frozenset({"mail", "document", "event"})
 N_BESIDE_MAILS = 2
 """Most passages of other kinds that are read beside mails alone."""
 N_MOST_TOKENS = 40
-SIGNS = ("bias", "margin", "span", "spread", "covered", "sentence", "unnamed", "cosine", "words", "lead")
+SIGNS = ("bias", "margin", "span", "spread", "covered", "sentence", "unnamed", "cosine", "words", "event", "lead")
 """What is weighed: see `_signs`."""
 ORDER_SIGNS = ("words", "cosine", "covered")
 """By what passages are ordered before they are read: see `order_signs`."""
 MOST_UNNAMED = 3
+_LEAST_WORDS = math.log(1 / 2)
+"""Log-probability from which on words are told alone."""
 LEAST_SURE_YES = 0.95
 """From this probability on yes or no is said, where the reader has it of the passage and of the told sentence alone."""
 _LEAVES_CHOICE = re.compile(r"\bor\b(?! not\b)", re.IGNORECASE)
@@ -1008,7 +1010,7 @@ def _read(question: str, one: Candidate, reader: AnswerReader, people: People, r
     # An event says when it begins, and not when one is to be there.
     if is_without(question, passage, people) or (passage.kind == "event" and _OF_ARRIVING.search(question)):
         chance *= LACKING
-    if passage.kind == "contact" and _asks_beyond_card(question, passage.read):
+    if passage.kind == "contact" and asks_beyond_card(question, passage.read):
         chance *= LACKING
     if text and re.match(r"\s*who(?:m|se)?\b", question, re.IGNORECASE):
         text, start, chance = _person_meant(question, passage, text, start, chance)
@@ -1137,7 +1139,7 @@ def _span(
             start, end = whole
             if _ASKS_SEVERAL.match(question) and (rest := _MORE_ITEMS.match(text, end)) is not None:
                 end = rest.end()  # "amlodipine" of "morning: amlodipine, aspirin"
-            return _FULL_STOP.sub("", text[start:end].strip(" |\n")), start, float(scores[first, last])
+            return _FULL_STOP.sub("", fitting.flowing[start:end].strip(" |\n")), start, float(scores[first, last])
     return "", 0, -_FAR
 
 
@@ -1208,7 +1210,7 @@ class _Fitting:
     def whole(self, start: int, end: int) -> tuple[int, int] | None:
         """Return where the whole of an answer stands that these words are of; None where they can be of none."""
         end = self._within_line(start, end)
-        words = self.text[start:end]
+        words = self.flowing[start:end]
         if any(start < one < end for one in self.breaks):
             return None
         if not self._is_in_place(start, end) or not self._is_of_kind(words):
@@ -1216,8 +1218,8 @@ class _Fitting:
         moment = (_WHOLE_MOMENT,) if _WHEN.match(self.question) else ()
         hours = (_WHOLE_HOURS,) if self.is_event else ()
         for whole in (_WHOLE_DATE, *moment, *hours, _WHOLE_RANGE, _WHOLE_NUMBER, _WHOLE_ADDRESS):
-            start, end = _widened(whole, self.text, start, end)
-        if self.needed is not None and not (self.needed.search(words) and self.needed.search(self.text[start:end])):
+            start, end = _widened(whole, self.flowing, start, end)
+        if self.needed is not None and not (self.needed.search(words) and self.needed.search(self.flowing[start:end])):
             return None
         return start, end
 
@@ -1308,7 +1310,7 @@ def lacks_kind(question: str, text: str) -> bool:
     return any(key_of(word) not in held for word in [*telling_words(found["kind"] or ""), *opened])
 
 
-def _asks_beyond_card(question: str, text: str) -> bool:
+def asks_beyond_card(question: str, text: str) -> bool:
     """Return whether a question asks of somebody what no card tells: "what did I lend Greta"."""
     return not keys_of(question) <= keys_of(text) | ON_A_CARD
 
@@ -1318,7 +1320,8 @@ def _signs(question: str, one: Candidate, said: Answer, span: tuple[int, float],
 
     How much likelier an answer is than none; how sure the words are, and how spread their beginnings and ends; the
     share of the question's words in the passage and in the answer's sentence; how many of the question's names and
-    numbers the passage lacks; its likeness of meaning; its words against the best found; whether it was found first.
+    numbers the passage lacks; its likeness of meaning; its words against the best found; whether it is an event, of
+    which a question in its words often asks for something else; whether it was found first.
 
     Args:
         span: Where the answer begins, and its log-probability.
@@ -1334,7 +1337,7 @@ def _signs(question: str, one: Candidate, said: Answer, span: tuple[int, float],
         *(1.0, float(np.clip(answers - kinds[ABSENT], -_FAR, _FAR)), max(-_FAR, span[1])),
         *(_spread(said.start) + _spread(said.end), covered(question, text)),
         *(covered(question, sentence_at(text, span[0])), float(min(MOST_UNNAMED, unnamed))),
-        *(one.cosine, rank[0], float(rank[1] == 0)),
+        *(one.cosine, rank[0], float(one.passage.kind == "event"), float(rank[1] == 0)),
     )
 
 
@@ -1355,6 +1358,18 @@ def chance_if_first(one: Reading) -> float:
     two passages say is compared by this."""
     raw = chance_of(one.signs) if one.signs else 0.0
     return min(1.0, one.chance * chance_of((*one.signs[:-1], 1.0)) / raw) if raw else one.chance
+
+
+def is_unsure_of_words(one: Reading) -> bool:
+    """Return whether the reader is less than half sure which words of the passage answer."""
+    return bool(one.signs) and one.signs[SIGNS.index("span")] < _LEAST_WORDS
+
+
+def words_chance(one: Reading) -> float:
+    """The probability that the words of a reading answer: in a table less than that their passage does, where the
+    reader is unsure in which cell."""
+    is_cell = "|" in one.candidate.passage.text and is_unsure_of_words(one)
+    return one.chance * math.exp(one.signs[SIGNS.index("span")]) if is_cell else one.chance
 
 
 def least_chance() -> float:

@@ -23,6 +23,7 @@ from hearth.memory.inquiry.answer_reading import (
     money_in,
     money_text,
     number_text,
+    words_chance,
 )
 from hearth.memory.inquiry.answer_telling import kind_of, witness_of
 from hearth.memory.inquiry.table_programs import (
@@ -138,7 +139,7 @@ def table_answer(
     if not (asks_yes_or_no(question) or _WHETHER.search(question)):
         found = [one for one in found if one.of_table.told.program.operation != "yesno"]  # "where are the passports"
     likely = max(found, key=lambda one: one.chance, default=None)
-    if likely is None or likely.chance <= max(readings[0].chance, LEAST_TOLD):
+    if likely is None or likely.chance <= max(words_chance(readings[0]), LEAST_TOLD):
         return None
     best = readings[0].candidate.passage
     is_all_said = covered(question, f"{best.person} {best.read}") == 1.0  # "the kiln opening on Friday"

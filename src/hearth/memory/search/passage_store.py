@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import functools
 import hashlib
 import itertools
 import sqlite3
@@ -42,7 +43,15 @@ SENTENCE = re.compile(
     r"|(?<=\b[A-Z])[.](?= [A-Z]))+[.!?]*"
 )
 """A sentence; it goes on behind a title or an initial: "Dr. Hartlen", "C. Muise"."""
-_WRAPPED = re.compile(r"(?m)^([^\n|]{40,}[^\s.!?:|])\n(?=[a-z(\d](?![^\n:]{0,60}:(?:\s|$))[^\n|]*$)")
+_WRAPPED = re.compile(
+    r"(?m)^(?:[^\n|]{40,}[^\s.!?:|](?=\n(?:[ \t]{0,4}[a-z]|[(\d])(?![^\n:]{0,60}:(?:\s|$))[^\n|]*$)"
+    r"|[^\n|]{40,} \d{1,2}(?=\n(?:Jan|Febr|March|April|May|June|July|Aug|Sept|Octo|Nov|Dec)[a-z]*\b[^\n|]*$)"
+    r"|[^\n|]{70,} (?:an?|the|my|our|your|his|their|its|this|these|that|of|to|from|with|by|for|in|on|at|into|until|till"
+    r"|between|and|or|but|as|if|because|is|are|was|were|be|been|have|has|had|will|would|shall|should|can|could|may"
+    r"|might|must|every|each|which|whose|we|they)(?=\n[ \t]{0,4}[^\W_](?![\w '’-]{0,30}:\s)[^\n|]*$))\n"
+)
+"""A line broken within a sentence: the next goes on with a small letter or a digit, or it ends with the day of a month,
+or is long and ends in a word that ends no sentence."""
 _ROW = re.compile(r"[^\n|]*(?:\|[^\n|]*){1,40}")
 
 
@@ -56,9 +65,10 @@ class Cut:
     """The first row of the table that the stretch continues; empty: it continues none."""
 
 
+@functools.lru_cache(maxsize=64)
 def unwrapped(text: str) -> str:
     """Return a text of the same length in which a line broken in the middle of a sentence goes on with a blank."""
-    return _WRAPPED.sub(lambda found: f"{found[1]} ", text)
+    return _WRAPPED.sub(lambda found: f"{found.group()[:-1]} ", text)
 
 
 def sentences_of(text: str) -> list[str]:

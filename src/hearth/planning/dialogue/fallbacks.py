@@ -793,13 +793,17 @@ def asked_beyond_device(
     return _asked_instead(request, plan, 0, tools) if request.asked.is_question else None
 
 
-def asked_beyond_list(
+def asked_beyond_nothing(
     request: Utterance, plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]
 ) -> Plan | None:
-    """Continue a plan that read a list which is not there, where a question was asked: "what do we need for the boat"
-    is said in a note on the boat. Whether anything answers is for the caller to find out."""
-    is_missed = len(results) == 1 and results[0].error_kind == "NotFound"
-    if FIND not in tools or len(plan.steps) != 1 or plan.steps[0].tool != "read_list" or not is_missed:
+    """Continue a plan that looked one thing up by its words and found none, where a question was asked, yes or no among
+    them: "is the school closed on Friday" is no event, and "what do we need for the boat" no list, but a mail or a note
+    may say it. Whether anything answers is for the caller to find out."""
+    if FIND not in tools or len(plan.steps) != 1 or len(results) != 1 or plan.steps[0].tool == FIND:
+        return None
+    is_sought = plan.steps[0].tool == "read_list" or not _BY_WORDS.isdisjoint(plan.steps[0].arguments)
+    is_empty = results[0].error_kind == "NotFound" or (results[0].status == "done" and results[0].value in (None, []))
+    if not (is_sought and is_empty and only_reads(plan, tools)):
         return None
     return _asked_instead(request, plan, 0, tools) if request.asked.is_question else None
 

@@ -1,115 +1,179 @@
-"""Fit what weighs passages: `python -m hearth_bench.measure.memory.passage_weights --data QA.jsonl`.
+"""Fit what weighs passages: `python -m hearth_bench.measure.memory.passage_weights [--order QA.jsonl]`.
 
-Questions over the documents kept for tuning and over the pieces of homes kept from training (none of which the reader
-ever learnt) are asked of their own document, and of all these documents together. Each passage read is a row: its signs
-(`answer_reading.SIGNS`), and whether it answers: its words have half of SQuAD's F1 with a right answer and it stands in
-the right document; for yes or no, that it is of the right document. A logistic regression with a ridge gives the
-weights. They give probabilities: the least at which an answer is told stays what it is (`LEAST_CHANCE`).
+How likely each passage that is read answers: questions are asked of homes, those of newcomers and those that are tuned
+on, with their events and cards, and `N_BLOCKS` stretches of `PIECES` in their order, some of one life, of whose
+questions only those over pieces are asked that nothing learnt. Each passage read is a row: its signs
+(`answer_reading.SIGNS`), and whether it answers: of a piece, that its words have half of SQuAD's F1 with a right answer
+(for yes or no, that it is the piece); of a home, that its words or their sentence say all that is asked for. A logistic
+regression with a ridge gives the weights, in which a row of a whole home counts `HOME_ROW` times. They give
+probabilities: the least at which an answer is told stays what it is (`LEAST_CHANCE`).
 
-Before, the order in which passages are read is fitted on the questions over pieces of homes: a softmax over all that
-were found, of which the one that answers is to come first (`answer_reading.ORDER_SIGNS`).
+Whether an answer is told without doubt: each home is read again with weights that learnt nothing of it, and each answer
+that is told is a row: `answer_telling.SURE_SIGNS`, and whether what is told is right. A second regression of the same
+kind gives the weights of these, and the least probability is the one at which, each home left out in turn, no more than
+`MOST_WRONG` of the homes' questions are answered wrongly without doubt.
+
+A document asked alone is no row: its only passage is the first that is found, whether it answers or not. Nor are pieces
+of a thousand lives asked together: somebody else's bill answers as well.
+
+With `--order` first the order in which passages are read: a softmax over all that were found, of which the one that
+answers is to come first (`answer_reading.ORDER_SIGNS`), on questions over the pieces that nothing learnt, asked of all
+of these and of the public documents kept for tuning together.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import hashlib
 import json
+import os
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hearth.agent import Agent
 from hearth.config import cache_folder
+from hearth.guard.policy.question import RefusingApprover
+from hearth.memory.answers.home_answers import HomeAnswers
 from hearth.memory.inquiry.answer_reading import (
     ORDER_SIGNS,
     READER_FILE,
     SIGNS,
     AnswerReader,
     Reading,
+    asks_yes_or_no,
+    least_chance,
     order_signs,
     read_passages,
 )
+from hearth.memory.inquiry.answer_telling import SURE_SIGNS, answer_of, sentence_of, sure_signs
 from hearth.memory.search.passage_store import PassageStore
 from hearth.memory.search.search_words import fitted
 from hearth.models.lora_encoder import QuestionEncoder
 from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.storage.database import Store
+from hearth_bench.data.newcomer_home.newcomer import NEWCOMERS, read_newcomer_questions, write_newcomer_home
+from hearth_bench.data.q2a_homes import read_world
+from hearth_bench.measure.memory.home_questions import DAY, TUNED, HomeQuestion, holds
+from hearth_bench.measure.memory.home_questions import read_questions as read_home_questions
 from hearth_bench.measure.result_file import ROOT
-from hearth_bench.suites.reading.home_pieces import questions_of, read_pieces
+from hearth_bench.suites.reading.home_pieces import HELD_EVERY, HomePiece, questions_of, read_pieces
 from hearth_bench.suites.reading.question_file import DocumentQuestion, drawn, is_for_tuning, read_questions
-from hearth_bench.suites.reading.reading_suite import document_store, own_candidates, record_of, span_f1
+from hearth_bench.suites.reading.reading_suite import document_store, record_of, span_f1
 
 WEIGHTS = ROOT / "src/hearth/data/passage_weights.json"
 HOMES = ROOT / "training/home_passages.jsonl"
 LEAST_CHANCE = 0.15
 """From this probability on an answer is told; below `tools.memory.LEAST_SURE` with doubt."""
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.3)
-N_QUESTIONS, N_HOME_QUESTIONS = 1200, 2_400
+N_QUESTIONS, N_HOME_QUESTIONS = 400, 900
+N_BLOCKS, PIECES, N_OF_BLOCK = 15, 60, 20
+"""Stretches of pieces that are asked as homes, how many pieces each has, and how many questions are asked of it."""
 KINDS = ("extractive", "abstain", "yesno")
 SEED = 1
 RIDGE = 1e-3
+HOME_ROW = 3.0
+"""How much a row of a whole home counts beside one of pieces, among which are neither events nor cards."""
+MOST_WRONG = 0.03
+"""The largest share of homes' questions that are answered wrongly without doubt, each home left out in turn."""
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """What was read for one question."""
+class Taught:
+    """A question with what tells whether it is answered."""
 
-    kind: str
+    text: str
+    is_told_in: Callable[[str, str], bool]
+    """Given words, and the record they are from."""
+    with_sentence: bool
+    """Whether a passage answers that says it in the sentence of its words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A home, or a stretch of pieces, with its questions."""
+
+    is_whole: bool
+    now: dt.datetime
+    questions: tuple[Taught, ...]
+    read: Callable[[str], list[Reading]]
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What was read for one question, or told."""
+
     signs: Floats
-    """Shape [n passages, n signs]."""
+    """Shape [n, n signs]."""
     is_right: NDArray[np.bool_]
-    is_own: NDArray[np.bool_]
-    """Whether each passage is of the question's document."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--order", type=Path, help="fit the order as well; the public questions, one a line")
     parser.add_argument("--homes", type=Path, default=HOMES, help="pieces of homes, with their questions")
-    parser.add_argument("--questions", type=int, default=N_QUESTIONS, help="most over documents, by lot")
-    parser.add_argument("--home-questions", type=int, default=N_HOME_QUESTIONS, help="most over pieces, by lot")
     given = parser.parse_args()
-    tuned = [one for one in read_questions(given.data) if is_for_tuning(one) and one.kind in KINDS]
-    pieces = read_pieces(given.homes, held=True)
-    of_homes = drawn([one for piece in pieces for one in questions_of(piece)], given.home_questions, SEED)
-    questions = drawn(tuned, given.questions, SEED) + of_homes
     encoder, reader = MiniLMEncoder.open(), AnswerReader(cache_folder())
-    of_questions = QuestionEncoder(cache_folder())
-    own: list[Looked] = []
-    whole: list[Looked] = []
-    with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "a.db") as store:
-        passages = document_store(questions, store, encoder, of_questions)
-        order = _order_fitted([_in_order(one, passages) for one in of_homes if one.kind != "abstain"])
+    if given.order is not None:
+        order = _order_of(given.order, given.homes, encoder)
         _write({**json.loads(WEIGHTS.read_text()), "retrieval": dict(zip(ORDER_SIGNS, order, strict=True))})
         fitted.cache_clear()
-        for one in questions:
-            own.append(_looked(one, read_passages(one.question, own_candidates(one, encoder, of_questions), reader)))
-            whole.append(_looked(one, read_passages(one.question, passages.find(one.question), reader)))
-    some = [one for one in (*own, *whole) if len(one.signs)]
-    target = np.concatenate([one.is_right for one in some]).astype(np.float64)
-    weights = _fitted(np.vstack([one.signs for one in some]), target)
+    with ExitStack() as stack:
+        homes = [_newcomer(who, encoder, stack) for who in NEWCOMERS]
+        homes += [_tuned(owner, encoder, reader, stack) for owner in TUNED]
+        homes += _stretches(given.homes, encoder, reader, stack)
+        read = [[_looked(one, home.read(one.text)) for one in home.questions] for home in homes]
+        told = [_told_without(k, homes, read) for k in range(len(homes))]
+    weights, sureness = (_fitted_on(homes, some) for some in (read, told))
+    least, n_right, n_wrong = _least_sureness(homes, told)
+    asked = [sum(len(home.questions) for home in homes if home.is_whole is is_whole) for is_whole in (False, True)]
     document = {
-        "retrieval": dict(zip(ORDER_SIGNS, order, strict=True)),
-        "answers": {name: round(float(weight), 4) for name, weight in zip(SIGNS, weights, strict=True)},
+        "retrieval": json.loads(WEIGHTS.read_text())["retrieval"],
+        "answers": _named(SIGNS, weights),
         "least_chance": LEAST_CHANCE,
-        "fitted_on": f"{len(questions)} questions over documents kept for tuning and {len(pieces)} pieces of homes "
-        f"({len(of_homes)} questions), seed {SEED}",
-        "refused_rightly_by_share_refused_wrongly": _rates(whole, [o for o in whole if o.kind == "abstain"], weights),
-        "the_same_with_the_own_document_left_out": _rates(whole, list(map(_elsewhere, _answerable(whole))), weights),
+        "sureness": _named(SURE_SIGNS, sureness),
+        "least_sureness": least,
+        "fitted_on": f"{asked[0]} questions over pieces in {N_BLOCKS} stretches of {PIECES}, seed {SEED}, and "
+        f"{asked[1]} of {len(NEWCOMERS)} newcomers' homes and of {', '.join(TUNED)}",
+        "refused_rightly_by_share_refused_wrongly": {
+            name: _rates(
+                [one for home, some in zip(homes, read, strict=True) if home.is_whole is of for one in some], weights
+            )
+            for name, of in (("pieces", False), ("homes", True))
+        },
+        "homes_left_out": {"told_rightly_without_doubt": n_right, "wrongly": n_wrong},
         "reader": READER_FILE,
-        "data_sha256": hashlib.sha256(given.data.read_bytes()).hexdigest(),
+        "pieces_sha256": hashlib.sha256(given.homes.read_bytes()).hexdigest(),
     }
     _write(document)
     print(json.dumps(document, indent=1))
 
 
+def _named(signs: Sequence[str], weights: Floats) -> dict[str, float]:
+    return {name: round(float(weight), 4) for name, weight in zip(signs, weights, strict=True)}
+
+
 def _write(document: Mapping[str, object]) -> None:
     WEIGHTS.write_text(json.dumps(document, indent=1) + "\n")
+
+
+def _order_of(data: Path, homes: Path, encoder: MiniLMEncoder) -> list[float]:
+    tuned = [one for one in read_questions(data) if is_for_tuning(one) and one.kind in KINDS]
+    of_homes = drawn(
+        [one for piece in read_pieces(homes, held=True) for one in questions_of(piece)], N_HOME_QUESTIONS, SEED
+    )
+    questions = drawn(tuned, N_QUESTIONS, SEED) + of_homes
+    with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "a.db") as store:
+        passages = document_store(questions, store, encoder, QuestionEncoder(cache_folder()))
+        return _order_fitted([_in_order(one, passages) for one in of_homes if one.kind != "abstain"])
 
 
 def _in_order(one: DocumentQuestion, passages: PassageStore) -> tuple[Floats, int | None]:
@@ -146,43 +210,145 @@ def _order_fitted(some: Sequence[tuple[Floats, int | None]]) -> list[float]:
     return [round(float(weight), 3) for weight in weights]
 
 
-def _looked(one: DocumentQuestion, readings: Sequence[Reading]) -> Looked:
-    is_own = np.array([reading.candidate.passage.record == record_of(one) for reading in readings], np.bool_)
-    is_said = [
-        one.kind == "yesno" or max((span_f1(r.text, answer.text) for answer in one.answers), default=0.0) >= 0.5
-        for r in readings
+def _newcomer(who: str, encoder: MiniLMEncoder, stack: ExitStack) -> Home:
+    """Open the home of a newcomer, with his questions that are not to be worked out."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    now = write_newcomer_home(who, folder)
+    agent = Agent.open(folder, RefusingApprover(), environ=os.environ, clock=lambda: now, encoder=encoder)
+    stack.callback(agent.close)
+    home, call = agent.home_answers, agent.call_context()
+    home.find_answer("anything", call)  # all is read
+    asked = [one for one in read_newcomer_questions(who) if one.kind != "computed"]
+    taught = (Taught(one.question.rstrip(" ?!"), _says_all(one.says), with_sentence=True) for one in asked)
+    return Home(True, now, tuple(taught), lambda question: home.readings(question, call))
+
+
+def _says_all(words: Sequence[str]) -> Callable[[str, str], bool]:
+    return lambda text, _: bool(words) and all(word.casefold() in text.casefold() for word in words)
+
+
+def _tuned(owner: str, encoder: MiniLMEncoder, reader: AnswerReader, stack: ExitStack) -> Home:
+    """Open one of the homes that are tuned on, with the like questions."""
+    world = read_world(owner)
+    now = dt.datetime.fromisoformat(DAY).replace(tzinfo=ZoneInfo(world.file.owner.zone))
+    folder = stack.enter_context(tempfile.TemporaryDirectory())
+    home = HomeAnswers(stack.enter_context(Store.open(Path(folder) / "a.db")), encoder, reader)
+    call = world.context("bench", now, world.workspace(now), world.memory(now))
+    home.find_answer("anything", call)
+    asked = [one for one in read_home_questions() if one.owner == owner and one.kind != "computed"]
+    taught = (Taught(one.question.rstrip(" ?!"), _holds(one), with_sentence=True) for one in asked)
+    return Home(True, now, tuple(taught), lambda question: home.readings(question, call))
+
+
+def _holds(question: HomeQuestion) -> Callable[[str, str], bool]:
+    return lambda text, _: holds(text, question)
+
+
+def _stretches(path: Path, encoder: MiniLMEncoder, reader: AnswerReader, stack: ExitStack) -> Iterator[Home]:
+    """Open stretches of pieces, with questions over those pieces that nothing learnt."""
+    pieces = [HomePiece.model_validate_json(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for number in range(N_BLOCKS):
+        first = number * (len(pieces) - PIECES) // (N_BLOCKS - 1)
+        block = pieces[first : first + PIECES]
+        held = [one for k, one in enumerate(block, first) if k % HELD_EVERY == 0]
+        asked = drawn([one for piece in held for one in questions_of(piece)], N_OF_BLOCK, SEED)
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        store = stack.enter_context(Store.open(Path(folder) / "a.db"))
+        some = [one for piece in block for one in questions_of(piece)]
+        yield _stretch(asked, document_store(some, store, encoder, QuestionEncoder(cache_folder())), reader)
+
+
+def _stretch(asked: Sequence[DocumentQuestion], passages: PassageStore, reader: AnswerReader) -> Home:
+    taught = (Taught(one.question, _is_said(one), with_sentence=False) for one in asked)
+    now = dt.datetime.fromisoformat(DAY).replace(tzinfo=dt.UTC)
+    return Home(False, now, tuple(taught), lambda question: read_passages(question, passages.find(question), reader))
+
+
+def _is_said(one: DocumentQuestion) -> Callable[[str, str], bool]:
+    return lambda text, record: (
+        record == record_of(one)
+        and (one.kind == "yesno" or max((span_f1(text, answer.text) for answer in one.answers), default=0.0) >= 0.5)
+    )
+
+
+def _looked(asked: Taught, readings: Sequence[Reading]) -> Looked:
+    """Tell which passages answer; what a rule holds to be no answer at all is no row."""
+    some = [one for one in readings if one.signs and one.chance > 0]
+    is_right = [
+        asked.is_told_in(
+            f"{one.text} {sentence_of(one)}" if asked.with_sentence else one.text, one.candidate.passage.record
+        )
+        for one in some
     ]
-    signs = np.array([reading.signs for reading in readings], np.float64).reshape(-1, len(SIGNS))
-    return Looked(one.kind, signs, is_own & np.array(is_said, np.bool_), is_own)
+    signs = np.array([one.signs for one in some], np.float64).reshape(-1, len(SIGNS))
+    return Looked(signs, np.array(is_right, np.bool_))
 
 
-def _answerable(some: Sequence[Looked]) -> list[Looked]:
-    return [one for one in some if one.kind != "abstain"]
+def _told_without(number: int, homes: Sequence[Home], read: Sequence[Sequence[Looked]]) -> list[Looked]:
+    """Read a home with weights that learnt nothing of it, and return what is told of it."""
+    others = [k for k in range(len(homes)) if k != number]
+    weights = _fitted_on([homes[k] for k in others], [read[k] for k in others])
+    kept = fitted("passage_weights")  # what the reader weighs by
+    kept["answers"] = _named(SIGNS, weights)
+    home = homes[number]
+    return [_told(one, home.read(one.text), home.now) for one in home.questions]
 
 
-def _elsewhere(one: Looked) -> Looked:
-    """Leave out what was read in the question's own document: so its answer stands nowhere."""
-    return Looked("abstain", one.signs[~one.is_own], one.is_right[~one.is_own], one.is_own[~one.is_own])
+def _told(asked: Taught, readings: Sequence[Reading], now: dt.datetime) -> Looked:
+    """Tell an answer, and whether its words are right, told without doubt; nothing where none is likely enough."""
+    if not readings or readings[0].chance < least_chance():
+        return Looked(np.zeros((0, len(SURE_SIGNS))), np.zeros(0, np.bool_))
+    said = answer_of(asked.text, readings, now)
+    place = said.witnesses[0]
+    of_record = [one for one in readings if one.candidate.passage.record == place.record] or [readings[0]]
+    first = next((one for one in of_record if sentence_of(one) == place.quote), of_record[0])
+    words = said.value if said.kind == "list" or asks_yes_or_no(asked.text) else first.text
+    signs = sure_signs(asked.text, replace(first, chance=readings[0].chance), readings, now)
+    return Looked(np.array([signs]), np.array([asked.is_told_in(words, place.record)]))
 
 
-def _best(some: Sequence[Looked], weights: Floats) -> Floats:
-    return np.array([_chance(one.signs, weights).max(initial=0.0) for one in some])
+def _least_sureness(homes: Sequence[Home], told: Sequence[Sequence[Looked]]) -> tuple[float, int, int]:
+    """Return the least probability at which answers are told without doubt, and how many of homes then are told so
+    rightly and wrongly, each home left out in turn."""
+    chances, is_right = [], []
+    for number, home in enumerate(homes):
+        if home.is_whole:
+            others = [k for k in range(len(homes)) if k != number]
+            weights = _fitted_on([homes[k] for k in others], [told[k] for k in others])
+            chances += [_chance(one.signs, weights) for one in told[number]]
+            is_right += [one.is_right for one in told[number]]
+    order = np.argsort(-np.concatenate(chances), kind="stable")
+    sorted_chances, right = np.concatenate(chances)[order], np.concatenate(is_right)[order]
+    most = int(MOST_WRONG * sum(len(home.questions) for home in homes if home.is_whole))
+    last = int(np.searchsorted(np.cumsum(~right), most, side="right")) - 1
+    return round(float(sorted_chances[last]), 3), int(right[: last + 1].sum()), int((~right[: last + 1]).sum())
 
 
-def _rates(some: Sequence[Looked], nowhere: Sequence[Looked], weights: Floats) -> dict[str, float]:
-    """Of what stands nowhere, the share refused, by the share of the answerable that is refused."""
-    answerable, others = _best(_answerable(some), weights), _best(nowhere, weights)
-    return {str(share): round(float((others < np.quantile(answerable, share)).mean()), 4) for share in SHARES}
+def _rates(some: Sequence[Looked], weights: Floats) -> dict[str, float]:
+    """Of what no passage that is read says, the share refused, by the share of the answerable that is refused."""
+    answerable, nowhere = (
+        np.array([_chance(one.signs, weights).max(initial=0.0) for one in some if one.is_right.any() == is_answered])
+        for is_answered in (True, False)
+    )
+    return {str(share): round(float((nowhere < np.quantile(answerable, share)).mean()), 4) for share in SHARES}
 
 
-def _fitted(looked: Floats, target: Floats) -> Floats:
+def _fitted_on(homes: Sequence[Home], some: Sequence[Sequence[Looked]]) -> Floats:
+    """Fit a logistic regression with a ridge to rows."""
+    looked = np.vstack([one.signs for of_home in some for one in of_home])
+    target = np.concatenate([one.is_right for of_home in some for one in of_home]).astype(np.float64)
+    counts = np.repeat(
+        [HOME_ROW if home.is_whole else 1.0 for home in homes],
+        [sum(len(one.signs) for one in of_home) for of_home in some],
+    )
     weights: Floats = np.zeros(looked.shape[1])
-    ridge = RIDGE * len(looked) * np.eye(len(weights))
+    ridge = RIDGE * counts.sum() * np.eye(len(weights))
     ridge[0, 0] = 0  # the bias is free
     for _ in range(60):
         chance = _chance(looked, weights)
-        curvature = (looked * (chance * (1 - chance))[:, None]).T @ looked + ridge + 1e-9 * np.eye(len(weights))
-        step = np.linalg.solve(curvature, looked.T @ (chance - target) + ridge @ weights)
+        curved = counts * chance * (1 - chance)
+        curvature = (looked * curved[:, None]).T @ looked + ridge + 1e-9 * np.eye(len(weights))
+        step = np.linalg.solve(curvature, looked.T @ (counts * (chance - target)) + ridge @ weights)
         weights = np.asarray(weights - step, dtype=np.float64)
     return weights
 

@@ -89,7 +89,7 @@ PARTS: tuple[Part, ...] = (
     *_tells(_AGENT, (), "reminders_of_days", "events_between"),
     *_tells(_AGENT, "", "whether_free", "lacking_on_card"),
     *_tells(_AGENT, None, "asked_elsewhere", "asked_beyond_card", "asked_beyond_device"),
-    *_tells(_AGENT, None, "asked_beyond_list", "asked_beyond_listed"),
+    *_tells(_AGENT, None, "asked_beyond_nothing", "asked_beyond_listed"),
     # within recall
     *_mends(_RECALL, 0, "with_denials"),
     *_mends(_RECALLS, 1, "_of_each"),
