@@ -95,6 +95,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
         ("the electrician's phone number", "+44 1 555 0103"),
         ("how old is mum", "74"),
         ("who's our electrician", "Theodore Kay"),
+        ("what's the phone number of Basil's brother", "+44 1 555 0103"),
         ("tell me who is the gardener again?", "Rosa Marsh"),
         ("when is my mother's birthday", "9 December 1951"),
         ("when is mums birthday", "9 December 1951"),
@@ -118,6 +119,8 @@ def test_a_person_whom_another_record_names_is_told_with_doubt_and_both_are_show
         "what is the roof man's phone number",  # two are named beside it
         "what is the dog's phone number",  # "has a big dog" says nobody is one
         "what is the gardener's phone number",  # her card has none
+        "what is Leonie's brother's phone number",  # he is Basil's
+        "what is Basil's phone number",
         "what is the plumber's phone number",
     ],
 )

@@ -556,6 +556,8 @@ _KINDS = ("note", "mail", "document", "event", "reminder")
 _OWN = frozenset(("my", "our", "the", "a", "an"))
 _CLAUSE = re.compile(r"[^,;.\n]+")
 _OF_SOMEBODY = re.compile(r"([^\W\d_]+)['’]s\b")
+_WHOSE = re.compile(r"[^\W\d_]+['’]s\s+(?=\w)")
+"""Of whom somebody is something: "Josh's landlord"."""
 _ASKED_FIELDS = {
     "phone": re.compile(r"\b(?:phone|telephone|mobile|cell|number|call|ring|reach)\b", re.IGNORECASE),
     "email": re.compile(r"\be-?mail\b", re.IGNORECASE),
@@ -612,7 +614,8 @@ def card_answer(question: str, call: CallContext) -> HomeAnswer | None:
             return None
         said = ", ".join({one.casefold(): one for one in (*card.nicknames, *card.related, *card.titles)}.values())
         return HomeAnswer("text", card.name, "", (card_witness(card, said),), 1.0)
-    card = _only(_described(phrase, cards)) if phrase and not _named(question, cards) else None
+    is_named = bool(_named(question, cards)) and not _WHOSE.search(phrase)  # "Josh's landlord" is not Josh
+    card = _only(_described(phrase, cards)) if phrase and not is_named else None
     return _card_told(question, card, (), 1.0) if card is not None else None
 
 
@@ -712,7 +715,8 @@ def people_named(phrase: str, cards: Iterable[Card]) -> list[Card]:
 
 def _described(phrase: str, cards: Sequence[Card]) -> list[Card]:
     """Return the cards that say of somebody what words do."""
-    wanted, whose = keys_of(phrase), {name.casefold() for name in _OF_SOMEBODY.findall(phrase)}
+    wanted = keys_of(_WHOSE.sub("", phrase))
+    whose = {name.casefold() for name in _OF_SOMEBODY.findall(phrase)}
     return [card for card in cards if any(_describes(one, wanted, whose) for one in _descriptions(card))]
 
 
