@@ -22,7 +22,7 @@ TABLE = Table(
 
 
 ALL_TABLES = (*TABLES, *ANSWER_TABLES)
-AWAITED = frozenset({"question/"})
+AWAITED = frozenset({"question/", "parts/asked_beyond_nothing/"})
 """Beginnings of what programs write since, and kept files hold when they are measured again."""
 
 
