@@ -10,7 +10,7 @@ from hearth.language.discourse.relative_anchors import as_question, said_to
 from hearth.language.reading import Utterance
 from hearth.planning.dialogue.amendments import said_directly, turned_to_told
 from hearth.registry import load_tools
-from hearth.types import Context, Entity, Plan, Ref, Refusal, Request, Step
+from hearth.types import Argument, Context, Entity, Plan, Ref, Refusal, Request, Step
 
 _NOW = dt.datetime(2026, 11, 23, 9, tzinfo=dt.UTC)
 
@@ -162,7 +162,7 @@ def test_direct_speech_is_written_whole(said: str, text: str) -> None:
 
 def test_who_is_asked_for_a_file_is_sent_none() -> None:
     said = Utterance("ask Tom for the recipe", _NOW, context=KNOWN)
-    draft = {"to": [Ref(1, ("email",))], "text": "recipe", "attachments": [Ref(0, ("path",))]}
+    draft: dict[str, Argument] = {"to": [Ref(1, ("email",))], "text": "recipe", "attachments": [Ref(0, ("path",))]}
     attached = Plan(
         (Step("find_files", {"query": "recipe"}), Step("find_contact", {"name": "Tom"}), Step("draft_mail", draft))
     )
