@@ -374,7 +374,8 @@ class Agent:
     def _lacking(self, request: Request, plan: Plan, results: Sequence[StepResult]) -> str:
         """That the card which was looked up has no such value; nothing of a birthday of which only the year is open."""
         said = lacking_on_card(plan, request.text, results)
-        name = plan.steps[0].arguments.get("name") if said else None
+        shown = results[0].value if said and results else None
+        name = shown.get("name") if isinstance(shown, Mapping) else None
         card = card_meant(name, cards_of(self.call_context())) if isinstance(name, str) else None
         known = ("birthday",) if card is not None and card.birth is not None else ()
         return lacking_on_card(plan, request.text, results, known) if said else ""
@@ -924,6 +925,8 @@ class Agent:
                 continue
             found = self._looked_up(said, Step(tool, {**({"query": query} if query else {}), **times}))
             records = found.value if found is not None and isinstance(found.value, list) else []
+            if not query:  # "my 3 o'clock" is what begins then, and not what goes on
+                records = [one for one in records if isinstance(one, dict) and one.get("start") == anchor.start]
             is_sure = found is not None and not any(one.startswith(NONE_HAS_ALL) for one in found.notices)
             if len(records) != 1 or not isinstance(records[0], dict) or not is_sure:
                 continue

@@ -752,7 +752,7 @@ def render(value: Plain) -> str:
         if isinstance(value.get("text"), str) and value["text"]:
             return str(value["text"])
         match _fields(value):
-            case [(key, str(name)), (_, list(items))] if key in _NAMES:
+            case [("name" | "title", str(name)), ("items", list(items))]:
                 return f"{name[:1].upper()}{name[1:]}\n{render(items)}"
         return "\n".join(f"{_words_of(key)}: {_inline(item)}" for key, item in _fields(value))
     if isinstance(value, list):
@@ -942,8 +942,8 @@ def _other_values(spec: ToolSpec, given: Mapping[str, Plain], records: Sequence[
         name = parameter.name
         if given.get(name) is None or name not in records[0] or not _is_exact(parameter, spec):
             continue
-        if records[0][name] is None and parameter.type == "date":
-            continue  # a birthday whose year nobody said is no date
+        if parameter.type == "date" and str(records[0][name] or given[name])[4:] == str(given[name])[4:]:
+            continue  # a birthday is said without its year
         if not _is_same(given[name], records[0][name]):
             found.append(
                 f"{_tool_in_words(spec)} was to use {_shown(given[name])} as {name.replace('_', ' ')}, "

@@ -75,7 +75,7 @@ def asks_past_deed(text: str) -> bool:
 
 _ASKS_HOW = re.compile(
     r"\s*(?:(?:hey|hi|so|um|and|ok|okay)\b[,.…]*\s+)*(?:what|which|where|how|who|when)\b[^.;!?,]{0,40}?\s"
-    r"(?:do|does|did|should|must)\s+(?:i|we)\s[^.;!?]*[?.!\s]*",
+    r"(?:do|does|did|should|must)\s+(?:i|we)\s[^.;!?,]*[?.!\s]*",
     re.IGNORECASE,
 )
 

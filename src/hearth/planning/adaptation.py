@@ -396,14 +396,18 @@ _TURNS = frozenset(
     )
 )
 """Words that reverse a request when they are in only one of it and the demonstration."""
+_PARTICLES = frozenset(("on", "off", "in", "out", "up", "down", "over", "back", "forward", "away"))
+"""Words that make another deed of a verb where one stands for another: "hand it in", "hand it on"; one alone may be of
+a time or a place."""
 _CONTRARY = tuple(
     tuple(frozenset(side.split()) for side in pair.split(" / "))
     for pair in (
-        "on / off out",
         "up higher / down lower",
-        "in / out",
+        "hot / cold",
+        "pin / unpin",
+        "read / unread",
         "open opens unlock / close shut lock",
-        "start begin resume / stop end pause",
+        "start begin resume / stop end finish pause",
         "send sends / draft",
         "add / remove delete",
         "left / right",
@@ -414,8 +418,7 @@ _CONTRARY = tuple(
         "enable arm accept / disable disarm decline",
     )
 )
-"""Words that reverse a request when one side is in it and the other in the demonstration; "on Friday" may stand in one
-alone."""
+"""Words that reverse a request when one side is in it and the other in the demonstration."""
 _POINTS = frozenset(("it", "that", "this", "them", "those", "these", "same", "him", "her"))
 """Words that refer to what was said before, when they are among the first few."""
 _N_FIRST = 4
@@ -490,8 +493,10 @@ def is_turned(taught: str, said: str) -> bool:
     then, now = words_of(taught)[0], words_of(said)[0]
     first = [next((word for word in words if word not in POLITE), "") for words in (then, now)]
     asks = (first[0] in _QUESTIONS) != (first[1] in _QUESTIONS)
-    gone, new = set(then) - set(now), set(now) - set(then)
-    is_contrary = any((one & gone and other & new) or (one & new and other & gone) for one, other in _CONTRARY)
+    gone, new = set(Counter(then) - Counter(now)), set(Counter(now) - Counter(then))
+    is_contrary = bool(gone & _PARTICLES and new & _PARTICLES) or any(
+        (one & gone and other & new) or (one & new and other & gone) for one, other in _CONTRARY
+    )
     return asks or is_contrary or bool((gone | new) & _TURNS)
 
 

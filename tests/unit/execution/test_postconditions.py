@@ -127,6 +127,15 @@ def test_the_moment_that_was_asked_for_is_the_one_that_was_set() -> None:
     assert told(REMIND, {**given, "times": None}, kept) == ()
 
 
+@pytest.mark.parametrize(
+    ("kept", "is_told"), [(None, False), ("1990-05-03", False), ("2027-05-03", False), ("1990-06-03", True)]
+)
+def test_a_birthday_is_said_without_its_year(kept: str | None, is_told: bool) -> None:
+    day = Parameter("birthday", "date", is_required=False)
+    change = ToolSpec("change", "Change.", (day,), returns="Card", fields={"birthday": "date"}, effect="change")
+    assert bool(told(change, {"birthday": "2027-05-03"}, {"id": "x", "birthday": kept})) == is_told
+
+
 def test_a_change_that_shows_nothing_is_told() -> None:
     assert told(REMIND, {"text": "x"}, None) == (
         "Add reminder says it is done, but returned nothing to show for it; please check.",

@@ -161,6 +161,8 @@ def test_what_does_not_fit_says_why(text: str, words: str) -> None:
         ("turn the fan off", "turn the fan", True),
         ("open the gate", "close the gate", True),
         ("take the bins out", "take the bins in", True),
+        ("hand the lease in at the office", "hand the lease on at the office", True),
+        ("turn the heating up when I get up", "turn the heating down when I get up", True),
         ("book the vet", "don't book the vet", True),
         ("we're out of salt", "are we out of salt", True),
         ("move it after lunch", "move it before lunch", True),

@@ -196,7 +196,7 @@ MAIL = (
         ("how do I send Karin the quote?", True),
         ("when do I send Karin the quote, remind me", False),
         ("how do I send Karin the quote? send it", False),
-        ("what should Karin send", False),
+        ("how do I say this, send Karin the quote", False),
     ],
 )
 def test_a_deed_that_is_asked_about_is_not_done(text: str, is_asked: bool) -> None:
@@ -451,11 +451,18 @@ def test_a_place_keeps_the_end_of_its_name(text: str, place: str, meant: str) ->
 
 
 @pytest.mark.parametrize(
-    ("unserved", "is_asked"),
-    [(("saturday",), True), (("friday",), False), (("with cake",), False), (("at 7",), False), ((), False)],
+    ("text", "unserved", "is_asked"),
+    [
+        ("see Moll saturday with cake at 7", ("saturday",), True),
+        ("see Moll with cake at 7", (), False),
+        ("see Moll on friday, I'm away saturday", ("saturday",), False),  # the other day that is said is taken
+        ("see Moll on friday with cake", ("with cake",), False),
+        ("see Moll at 7", ("at 7",), False),
+    ],
 )
-def test_nothing_is_put_on_another_day_than_one_that_is_said(unserved: tuple[str, ...], is_asked: bool) -> None:
-    text = "see Moll on friday, and saturday with cake at 7"
+def test_nothing_is_put_on_a_day_that_is_not_said_where_one_is(
+    text: str, unserved: tuple[str, ...], is_asked: bool
+) -> None:
     step = Step("add_event", {"title": "Moll", "start": view("friday", "datetime")})
     found = held(text, step, unserved=unserved)
     assert isinstance(found, Refusal) is is_asked

@@ -457,6 +457,9 @@ def test_a_birthday_to_come_is_kept_without_a_year(said: dt.date, kept: str, day
     added = add_contact(call, PersonName("Ann Lee"), birthday=said)
     assert kept in home.text(f"{added.id}.vcf")
     assert call.notices == ([f"Kept as the birthday, without a year: {day}"] if day else [])
+    change_contact(home.call(), added.id, birthday=dt.date(2027, 6, 4))
+    assert ("BDAY:--0604\n" if day else "BDAY:1984-06-04\n") in home.text(f"{added.id}.vcf")  # a known year stays
+    change_contact(home.call(), added.id, birthday=said)
     (next_one,) = upcoming_birthdays(home.call())
     assert (next_one.date.month, next_one.age) == (said.month, None if day else 43)
 

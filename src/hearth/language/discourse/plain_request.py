@@ -667,6 +667,11 @@ _OF_STATE = re.compile(
     rf"(?:{'|'.join(_DONE)}|gone|empty|finished|out|off|low)\b.*",
     re.IGNORECASE,
 )
+_OF_ANY_STATE = re.compile(
+    r"(?P<thing>(?:the\s+|my\s+|our\s+|that\s+)?\S.*?)\s+(?:is|are|['’]s|was|were|has\s+been|have\s+been|looks?|seems?)\s+\S.*",
+    re.IGNORECASE,
+)
+_ONTO_A_LIST = re.compile(r"\b(?:to|on|onto)\b.*\blist\b", re.IGNORECASE)
 _ALONE = re.compile(r"(?P<thing>[\w'’ -]{3,40})\.\s*(?:\w+)?", re.IGNORECASE)
 _NOBODY = frozenset(listed("it this that there he she they i we you what who all everything"))
 
@@ -728,7 +733,8 @@ def with_its_topic(text: str) -> str:
     remark, verb, rest = match["remark"].strip(" ,.;"), match["verb"], match["rest"].strip(" ,")
     if verb.lower() == "change" and rest.lower() in ("", *_POLITE_ENDS):
         return _with_its_place(remark) or text  # the remark says to what
-    thing = "" if _WRITES.match(remark) else _thing_of(remark)  # what is written to somebody is no remark
+    is_added = verb.lower() in ("add", "put") and _ONTO_A_LIST.search(rest) is not None
+    thing = "" if _WRITES.match(remark) else _thing_of(remark, is_added=is_added)  # a mail's text is no remark
     if not thing or (verb.lower() == "move" and rest.lower() in ("", *_POLITE_ENDS) and _TELLS_WHEN.search(remark)):
         return text  # "the haircut is at 5 now so move it": the remark says when
     return f"{verb} {thing} {rest}".strip()
@@ -783,9 +789,10 @@ def with_place_stated(text: str) -> str:
     return _IS.format(found["thing"], "at", found["place"])
 
 
-def _thing_of(remark: str) -> str:
-    """Return what a remark is about: what was got or is gone, what was named alone."""
-    for form in (_OF_DEED, _OF_STATE, _ALONE):
+def _thing_of(remark: str, *, is_added: bool) -> str:
+    """Return what a remark is about: what was got or is gone, what was named alone; what is put on a list, whatever is
+    said of it."""
+    for form in (_OF_DEED, _OF_ANY_STATE if is_added else _OF_STATE, _ALONE):
         found = form.fullmatch(remark)
         if found is not None and "," not in found["thing"]:
             thing = found["thing"].strip()

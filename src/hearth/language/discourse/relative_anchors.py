@@ -873,9 +873,10 @@ def said_to(text: str, told: str, people: Iterable[str]) -> str:
     if others and not _is_done_to(text, [match for match, _ in words], others[-1], first):
         return text  # somebody else was named, who may be meant
     turned: dict[int, str] = {}
+    low = [word for _, word in words]
     for place, stem in enumerate(stems):
         if stem in own:
-            _turn(place, [word for _, word in words], turned)
+            _turn(place, low, turned)
     for place in sorted(turned, reverse=True):
         match = words[place][0]
         new = turned[place]
@@ -1047,16 +1048,21 @@ _ASKING_SOMEBODY = re.compile(r"\b(?:ask|asking)\b[^.!?\"“”]{0,60}\Z", re.IG
 _ASKED_CONTRACTED = re.compile(r"\A(if|whether) (he|she|they|we)(s|re)\b", re.IGNORECASE)
 _ASKED = re.compile(
     r"(?:if|whether)\s+(?P<who>you|we|i|they|it)(?:['’](?P<short>re|ve|ll|d|s)|\s+(?P<verb>(?:can|could|will|would|shall|"
-    r"should|may|might|must|are|is|am|were|was|have|has|had|do|does|did)(?:n['’]t)?))?\s+(?P<rest>\S.*?)[.?!\s]*",
+    r"should|may|might|must|are|is|am|were|was|have|has|had|do|does|did)(?:n['’]t)?))?\s+(?P<rest>\S.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _LONG = {"re": "are", "ve": "have", "ll": "will", "d": "would", "s": "is"}
 _WH = r"(?:who|whom|whose|what|which|when|where|why|how)"
-_VERB = r"(?:is|are|was|were|am|can|could|will|would|shall|should|may|might|must|do|does|did|has|have|had)(?:n['’]?t)?"
+_VERB = (
+    r"(?:(?:is|are|was|were|am|can|could|will|would|shall|should|may|might|must|do|does|did|has|have|had)(?:n['’]?t)?|"
+    r"can['’]?t|won['’]?t)"
+)
+_DOES = re.compile(rf"(?:and|both|all|never|or)\b|[\w'’]+ed\b|(?:.*\s)?{_VERB}\b", re.IGNORECASE)
+"""Begins or holds what is no plain verb, so that "do you" cannot stand before it: "and Ida can come", "got it"."""
 _ONE = r"(?:i|you|he|she|it|we|they|there|anyone|anybody|someone|somebody|the|my|our|your|his|her|their|this|that)"
 _BEGUN = re.compile(
-    rf"(?:\s+(?!(?:{_WH}|if|whether|not|to|for)\b)[\w'’.-]+){{0,4}}?"
-    rf"\s+(?P<begun>(?:if|whether|{_WH}|(?:not\s+)?to|for|{_VERB}\s+{_ONE})(?:\s+[^\s.!?,;:\"“”]+){{0,4}})",
+    rf"(?:\s+(?!(?:{_WH}|if|whether|not|to|for|about)\b)[\w'’.-]+){{0,4}}?,?"
+    rf"\s+(?P<begun>(?:if|whether|{_WH}(?:['’]s)?|(?:not\s+)?to|for|about|{_VERB}\s+{_ONE})(?:\s+[^\s.!?,;:\"“”]+){{0,4}})",
     re.IGNORECASE,
 )
 """Who is asked, and how the question begins, of which a text may be the rest."""
@@ -1072,26 +1078,35 @@ _INVERTED = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """A question as it is put to somebody: "what is the deposit", "can the kids come"."""
-_MEAL = r"(?:dinner|lunch|breakfast|brunch|tea|supper|drinks?|coffee)"
+_MEAL = r"(?:dinner|lunch|breakfast|brunch|tea|supper|drinks|coffee)"
 _INVITED = re.compile(
-    rf"(?:(?:round|over|out|along)\s+)?(?:to\s+(?:{_MEAL}|an?|the|my|our|this|that)|"
-    rf"for\s+(?:an?\s+)?(?:{_MEAL}|meal|bite|pint|walk))\b.*",
+    rf"(?:(?:round|over|out|along)\s+)?(?:to\s+(?:(?:an?|the|my|our|this|that)\s.*|{_MEAL})|"
+    rf"for\s+(?:an?\s+)?(?:{_MEAL}|meal|bite|pint|walk|drink))"
+    rf"(?:\s*,.*|\s+(?:at|on|in|with|and|next|this|today|tonight|tomorrow|{'|'.join(WEEKDAYS)})\b.*)?",
     re.IGNORECASE | re.DOTALL,
 )
+"""What somebody is invited to: "to dinner on Sunday", but not "for lunch money"."""
+_ABOUT_WHAT = re.compile(r"about\s+\S.*", re.IGNORECASE | re.DOTALL)
 _DEED = re.compile(r"(?P<not>not\s+)?to\s+(?P<rest>[^\W\d].*)", re.IGNORECASE | re.DOTALL)
 _THING = re.compile(r"for\s+(?P<rest>[^\W\d].*)", re.IGNORECASE | re.DOTALL)
 _INDIRECT = re.compile(rf"(?:if|whether|{_WH})\s+\S.*", re.IGNORECASE | re.DOTALL)
 
 
+_SENTENCES = re.compile(r"(?P<first>[^.?!]{2,200}[.?!])\s+(?P<rest>[^\s.?!].*)", re.DOTALL)
+
+
 def as_question(text: str) -> str:
     """Return "if you can come" as "Can you come?", "what it costs" as "Can you tell me what it costs?"; unchanged where
-    the words are nothing that somebody is asked."""
+    the words are nothing that somebody is asked. Sentences after the first stay as they are."""
+    if (several := _SENTENCES.fullmatch(text)) is not None:
+        question = as_question(several["first"])
+        return text if question == several["first"] else f"{question} {several['rest']}"
     bare = text.rstrip(" .?!")
     if (asked := _ASKED.fullmatch(bare)) is not None and (question := _to_you(asked)):
         return question
     if _INVERTED.fullmatch(bare):
         return f"{bare[:1].upper()}{bare[1:]}?"
-    if _INDIRECT.fullmatch(bare):
+    if _INDIRECT.fullmatch(bare) or _ABOUT_WHAT.fullmatch(bare):
         return f"Can you tell me {bare[:1].lower()}{bare[1:]}?"
     if _INVITED.fullmatch(bare):
         return f"Would you like to come {bare[:1].lower()}{bare[1:]}?"
@@ -1103,13 +1118,19 @@ def as_question(text: str) -> str:
 
 
 def _to_you(asked: re.Match[str]) -> str:
-    """Return "if you can come" as "Can you come?"; empty where its verb would have to be turned: "if it fits"."""
+    """Return "if you can come" as "Can you come?"; empty where its verb would have to be turned ("if it fits"), or
+    more is said of whom: "if you and Ida can come"."""
+    if asked["short"] == "d" and _PARTICIPLE.match(asked["rest"]):
+        return ""  # "if you'd seen it" is no "would"
+    if not (asked["verb"] or asked["short"]) and (_DOES.match(asked["rest"]) or _PARTICIPLE.match(asked["rest"])):
+        return ""
     who = "I" if asked["who"].lower() == "i" else asked["who"].lower()
     verb = asked["verb"] or _LONG.get((asked["short"] or "").lower(), "")
     verb = verb or ("" if who == "it" else "do")
     return f"{verb[:1].upper()}{verb[1:].lower()} {who} {asked['rest']}?" if verb else ""
 
 
+_PARTICIPLE = re.compile(rf"(?:{'|'.join(_PARTICIPLES)}|seen|[\w'’]+ed)\b", re.IGNORECASE)
 _YOUR_OBJECT = {
     "himself": "yourself",
     "herself": "yourself",

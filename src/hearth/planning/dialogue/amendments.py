@@ -604,12 +604,18 @@ def _not_on_another_day(plan: Plan, said: _Said) -> Plan | Refusal:
     left = [times[0] for words in plan.unserved if len(times := said.times(words)) == 1 and times[0].text == words]
     for step in plan.steps:
         at = step.arguments.get(_STARTS.get(step.tool, ""))
-        for slot in left if isinstance(at, str) else ():
-            start, end = (str(slot.views.get(name, "")) for name in ("start", "end"))
-            if names_a_day(slot) and start and end and not start <= str(at) < end:
+        if not isinstance(at, str) or any(_holds(slot, at) for slot in said.utterance.times):
+            continue  # one of the days that are said is taken
+        for slot in left:
+            if names_a_day(slot) and not _holds(slot, at):
                 reason = f"When? I did not understand how “{slot.text}” goes with the rest."
                 return Refusal("needs", reason, (f"{step.tool}.{_STARTS[step.tool]}",), planner=plan.planner)
     return plan
+
+
+def _holds(slot: Slot, at: str) -> bool:
+    start, end = (str(slot.views.get(name, "")) for name in ("start", "end"))
+    return names_a_day(slot) and bool(start) and start <= at < end
 
 
 _PLACE = "place"
@@ -634,7 +640,7 @@ def _place_as_said(plan: Plan, said: _Said) -> Plan:
 
 _BEFORE_PLACE = (
     r"(?:(?:\A|\b(?:put|add|book|enter|schedule|pencil\s+in|got|have)\s+)(?:an?\s+|the\s+)?"
-    r"(?P<what>(?!at\b)[^\W\d_][\w-]*(?:\s(?!at\b)[\w-]+)?)\s+)?"
+    r"(?P<what>(?!(?:at|be|am|is|go|meet|stay|sleep|see)\b)[^\W\d_][\w-]*(?:\s(?!at\b)[\w-]+)?)\s+)?"
 )
 """What takes place, where it begins the request or what is put into the calendar."""
 _ENDS_PLACE = re.compile(r"\s*(?:\Z|[.,;!?])|\s+(?:from|now|instead|on|in|at|for|with|and|please)\b", re.IGNORECASE)
@@ -1057,8 +1063,11 @@ def _may_be_speech(found: Plan | Refusal, told: Told) -> bool:
     writing = [step for step in found.steps if step.tool == _DRAFT]
     if len(writing) != 1 or _TOLD_BY & {step.tool for step in found.steps} != {_DRAFT}:
         return False
-    has_files = bool(writing[0].arguments.get("attachments"))
-    return writing[0].arguments.get("text") != told.text and has_files == told.is_asked
+    text, has_files = writing[0].arguments.get("text"), bool(writing[0].arguments.get("attachments"))
+    if told.is_asked:
+        is_part = isinstance(text, str) and {*words_in_text(text)} < {*words_in_text(told.text)}
+        return has_files or is_part
+    return text != told.text and not has_files
 
 
 def _may_be_reply(found: Plan | Refusal) -> bool:

@@ -934,11 +934,14 @@ def _put_details(
         put_value(card, "ADR", address_value(checked_text(address, "address", MAX_ADDRESS_CHARS)))
     if birthday is not None:
         today = call.now.date()
-        is_without_year = today < birthday <= _a_year(today, 8 if (birthday.month, birthday.day) == (2, 29) else 1)
+        is_without_year = today <= birthday <= _a_year(today, 8 if (birthday.month, birthday.day) == (2, 29) else 1)
         if birthday.year < MIN_BIRTH_YEAR or (birthday > today and not is_without_year):
             raise ToolError(f"{birthday.isoformat()} is no birthday; expected a day between {MIN_BIRTH_YEAR} and today")
+        # "3 May" is understood as the next one: in which year somebody was born was not said. A known year stays.
+        known = card_of(0, card).birth
+        if is_without_year and known is not None and known.year is not None:
+            birthday, is_without_year = Birth(birthday.month, birthday.day, known.year).in_year(known.year), False
         card.remove("BDAY")
-        # "3 May" is understood as the next one: in which year somebody was born was not said.
         card.add(new_line("BDAY", f"--{birthday:%m%d}" if is_without_year else birthday.isoformat()))
         if is_without_year:
             call.notices.append(f"Kept as the birthday, without a year: {birthday.day} {birthday:%B}")
