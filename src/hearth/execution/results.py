@@ -933,6 +933,10 @@ def _fits(asked: str, words: Sequence[str], record: Mapping[str, Plain]) -> bool
 # ── Changes and sendings ──────────────────────────────────────────────────────────────────────────────────
 
 
+_OF_EVERY_YEAR = frozenset({"birthday"})
+"""Parameters whose year is often not said: kept are the day and month, beside the year that is known or none."""
+
+
 def _other_values(spec: ToolSpec, given: Mapping[str, Plain], records: Sequence[Mapping[str, Plain]]) -> list[str]:
     """Report values that came back different under the name they were given."""
     if len(records) != 1:
@@ -942,8 +946,8 @@ def _other_values(spec: ToolSpec, given: Mapping[str, Plain], records: Sequence[
         name = parameter.name
         if given.get(name) is None or name not in records[0] or not _is_exact(parameter, spec):
             continue
-        if parameter.type == "date" and str(records[0][name] or given[name])[4:] == str(given[name])[4:]:
-            continue  # a birthday is said without its year
+        if name in _OF_EVERY_YEAR and str(records[0][name] or given[name])[4:] == str(given[name])[4:]:
+            continue
         if not _is_same(given[name], records[0][name]):
             found.append(
                 f"{_tool_in_words(spec)} was to use {_shown(given[name])} as {name.replace('_', ' ')}, "

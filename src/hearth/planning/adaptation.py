@@ -390,35 +390,18 @@ _SOON_S = 3600.0
 _TURNS = frozenset(
     re.findall(
         r"\w+",
-        "not no don dont never without except but unless instead cancel undo which whose off all first last next "
-        "before after high low more less t cannot nor neither nobody nothing none skip avoid if later soon should "
-        "shall might must yes",
+        "not no don dont never without except but unless instead cancel stop undo which whose off open opens "
+        "close shut lock unlock start begin end finish send sends draft add remove delete more less all none "
+        "first last next before after left right high low higher lower brighter dimmer darker louder quieter "
+        "softer warmer cooler hot cold colder t cannot nor neither nobody nothing none skip avoid if later soon "
+        "should shall might must increase decrease raise reduce mute unmute pause resume enable disable arm "
+        "disarm accept decline pin unpin unread yes",
     )
 )
 """Words that reverse a request when they are in only one of it and the demonstration."""
 _PARTICLES = frozenset(("on", "off", "in", "out", "up", "down", "over", "back", "forward", "away"))
 """Words that make another deed of a verb where one stands for another: "hand it in", "hand it on"; one alone may be of
 a time or a place."""
-_CONTRARY = tuple(
-    tuple(frozenset(side.split()) for side in pair.split(" / "))
-    for pair in (
-        "up higher / down lower",
-        "hot / cold",
-        "pin / unpin",
-        "read / unread",
-        "open opens unlock / close shut lock",
-        "start begin resume / stop end finish pause",
-        "send sends / draft",
-        "add / remove delete",
-        "left / right",
-        "brighter / dimmer darker",
-        "louder unmute / quieter softer mute",
-        "warmer / cooler colder",
-        "increase raise / decrease reduce lower",
-        "enable arm accept / disable disarm decline",
-    )
-)
-"""Words that reverse a request when one side is in it and the other in the demonstration."""
 _POINTS = frozenset(("it", "that", "this", "them", "those", "these", "same", "him", "her"))
 """Words that refer to what was said before, when they are among the first few."""
 _N_FIRST = 4
@@ -494,10 +477,8 @@ def is_turned(taught: str, said: str) -> bool:
     first = [next((word for word in words if word not in POLITE), "") for words in (then, now)]
     asks = (first[0] in _QUESTIONS) != (first[1] in _QUESTIONS)
     gone, new = set(Counter(then) - Counter(now)), set(Counter(now) - Counter(then))
-    is_contrary = bool(gone & _PARTICLES and new & _PARTICLES) or any(
-        (one & gone and other & new) or (one & new and other & gone) for one, other in _CONTRARY
-    )
-    return asks or is_contrary or bool((gone | new) & _TURNS)
+    is_another_deed = bool(gone & _PARTICLES and new & _PARTICLES)
+    return asks or is_another_deed or bool((gone | new) & _TURNS)
 
 
 def _points_back(taught: Demonstration) -> bool:

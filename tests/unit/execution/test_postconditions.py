@@ -131,9 +131,13 @@ def test_the_moment_that_was_asked_for_is_the_one_that_was_set() -> None:
     ("kept", "is_told"), [(None, False), ("1990-05-03", False), ("2027-05-03", False), ("1990-06-03", True)]
 )
 def test_a_birthday_is_said_without_its_year(kept: str | None, is_told: bool) -> None:
-    day = Parameter("birthday", "date", is_required=False)
-    change = ToolSpec("change", "Change.", (day,), returns="Card", fields={"birthday": "date"}, effect="change")
+    day, other = (Parameter(name, "date", is_required=False) for name in ("birthday", "due"))
+    change = ToolSpec(
+        "change", "Change.", (day, other), returns="Card", fields={"birthday": "date", "due": "date"}, effect="change"
+    )
     assert bool(told(change, {"birthday": "2027-05-03"}, {"id": "x", "birthday": kept})) == is_told
+    assert told(change, {"due": "2027-05-03"}, {"id": "x", "due": None})
+    assert told(change, {"due": "2027-05-03"}, {"id": "x", "due": "2028-05-03"})
 
 
 def test_a_change_that_shows_nothing_is_told() -> None:

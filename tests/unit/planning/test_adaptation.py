@@ -164,6 +164,8 @@ def test_what_does_not_fit_says_why(text: str, words: str) -> None:
         ("hand the lease in at the office", "hand the lease on at the office", True),
         ("turn the heating up when I get up", "turn the heating down when I get up", True),
         ("book the vet", "don't book the vet", True),
+        ("play the radio", "stop the radio", True),
+        ("put milk on the list", "remove milk from the list", True),
         ("we're out of salt", "are we out of salt", True),
         ("move it after lunch", "move it before lunch", True),
         ("bump the vet to tuesday at 2", "bump the vet to 2 on tuesday", False),

@@ -461,10 +461,9 @@ def _retimed(match: re.Match[str], utterance: Utterance) -> NamedAnchor | None:
 def _moved(words: str, how: NamedAnchor, utterance: Utterance) -> NamedAnchor | None:
     """Complete what is moved: its name, and when it takes place where that was said ("my lunch on Friday"), which may
     be all that is said of it ("my 3 o'clock")."""
-    at = f"at {words}"
-    if [(one.text, "time" in one.views) for one in utterance.saying(at).slots] == [(words, True)]:
-        (clock,) = utterance.saying(at).slots
-        start, end = (str(clock.views[name]) for name in ("start", "end"))
+    stated = utterance.saying(f"at {words}").slots
+    if len(stated) == 1 and stated[0].text == words and "time" in stated[0].views:
+        start, end = (str(stated[0].views[name]) for name in ("start", "end"))
         return replace(how, start=start, end=end, before="move the event ", moves=True)
     times = [slot for slot in utterance.saying(words).slots if slot.kind in ("time", "duration")]
     if len(times) > 1 or any(slot.cue_start == 0 or "start" not in slot.views for slot in times):
@@ -771,7 +770,7 @@ def _people_in(piece: str, said: Utterance) -> list[tuple[str, str]]:
 # Turns what is said of somebody into what is said to them: "that she can come" becomes "you can come".
 #
 # Where the words speak of one he or she, that is the one told, unless somebody else was named before or the told is a
-# mother and the words say "he". What somebody is asked becomes a question to them, and loses no word of it:
+# mother and the words say "he". What somebody is asked becomes a question to them, from its first word on:
 #
 #     if you can come         Can you come?
 #     what the deposit is     Can you tell me what the deposit is?
@@ -782,7 +781,8 @@ def _people_in(piece: str, said: Utterance) -> list[tuple[str, str]]:
 # Direct speech is found whole: "tell Tom yeah I'll get you from college".
 #
 # Covered: he, she, him, her, his, hers, himself, herself with the verb beside them. Not covered: "they" of one
-# person, or of several; whether somebody who was not named is meant ("tell Ben she is asleep", of the baby).
+# person, or of several; whether somebody who was not named is meant ("tell Ben she is asleep", of the baby); what is
+# said behind the question, which a planner may leave out ("ask Ivy for the recipe, I lost it").
 
 _TELLING = re.compile(
     r"\b(?:tell|let|ask|remind|inform|warn|text|message|msg|e-?mail|mail|write|reply|answer|forward|draft|send)\b"
@@ -1057,7 +1057,7 @@ _VERB = (
     r"(?:(?:is|are|was|were|am|can|could|will|would|shall|should|may|might|must|do|does|did|has|have|had)(?:n['’]?t)?|"
     r"can['’]?t|won['’]?t)"
 )
-_DOES = re.compile(rf"(?:and|both|all|never|or)\b|[\w'’]+ed\b|(?:.*\s)?{_VERB}\b", re.IGNORECASE)
+_NO_PLAIN_VERB = re.compile(rf"(?:and|both|all|never|or)\b|[\w'’]+ed\b|(?:.*\s)?{_VERB}\b", re.IGNORECASE)
 """Begins or holds what is no plain verb, so that "do you" cannot stand before it: "and Ida can come", "got it"."""
 _ONE = r"(?:i|you|he|she|it|we|they|there|anyone|anybody|someone|somebody|the|my|our|your|his|her|their|this|that)"
 _BEGUN = re.compile(
@@ -1122,7 +1122,9 @@ def _to_you(asked: re.Match[str]) -> str:
     more is said of whom: "if you and Ida can come"."""
     if asked["short"] == "d" and _PARTICIPLE.match(asked["rest"]):
         return ""  # "if you'd seen it" is no "would"
-    if not (asked["verb"] or asked["short"]) and (_DOES.match(asked["rest"]) or _PARTICIPLE.match(asked["rest"])):
+    if not (asked["verb"] or asked["short"]) and (
+        _NO_PLAIN_VERB.match(asked["rest"]) or _PARTICIPLE.match(asked["rest"])
+    ):
         return ""
     who = "I" if asked["who"].lower() == "i" else asked["who"].lower()
     verb = asked["verb"] or _LONG.get((asked["short"] or "").lower(), "")
