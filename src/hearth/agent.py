@@ -54,7 +54,7 @@ from hearth.language.discourse.coreference import (
 )
 from hearth.language.discourse.deeds_told import put_in, tells_too
 from hearth.language.discourse.plain_request import on_its_list, plainly
-from hearth.language.discourse.relative_anchors import copied_in, lead_of, named_anchor
+from hearth.language.discourse.relative_anchors import NamedAnchor, copied_in, lead_of, named_anchor
 from hearth.language.reading import (
     MAX_CHARACTERS,
     Utterance,
@@ -174,6 +174,7 @@ from hearth.types import (
     Demonstration,
     Entity,
     Episode,
+    Plain,
     Plan,
     Record,
     Refusal,
@@ -919,19 +920,10 @@ class Agent:
         anchor = named_anchor(said)
         if anchor is None:
             return meant
-        times = {name: value for name, value in (("start", anchor.start), ("end", anchor.end)) if value}
         for tool, query in anchor.looked_up.items():
-            if tool not in self.tools.specs:
-                continue
-            found = self._looked_up(said, Step(tool, {**({"query": query} if query else {}), **times}))
-            records = found.value if found is not None and isinstance(found.value, list) else []
-            if not query:  # "my 3 o'clock" is what begins then, and not what goes on
-                records = [one for one in records if isinstance(one, dict) and one.get("start") == anchor.start]
-            is_sure = found is not None and not any(one.startswith(NONE_HAS_ALL) for one in found.notices)
-            if len(records) != 1 or not isinstance(records[0], dict) or not is_sure:
-                continue
+            named = self._only_named(said, tool, query, anchor)
             kind, when = _LOOK_UPS[tool]
-            id, at = records[0].get("id"), records[0].get(when)
+            id, at = named.get("id"), named.get(when)
             if isinstance(id, str) and isinstance(at, str):
                 if not anchor.moves:
                     return Reading(anchor.said_from(dt.datetime.fromisoformat(at)))
@@ -939,6 +931,18 @@ class Agent:
                 called = moved.words or "the event"
                 return Reading(moved.said_from(dt.datetime.fromisoformat(at)), (Record(kind, id, called),))
         return Reading(anchor.order) if anchor.order else meant
+
+    def _only_named(self, said: Utterance, tool: str, query: str, anchor: NamedAnchor) -> Mapping[str, Plain]:
+        """Return the one record that a look-up surely finds; nothing where it finds none or several."""
+        asked = {"query": query, "start": anchor.start, "end": anchor.end}
+        step = Step(tool, {name: value for name, value in asked.items() if value})
+        found = self._looked_up(said, step) if tool in self.tools.specs else None
+        if found is None or any(one.startswith(NONE_HAS_ALL) for one in found.notices):
+            return {}
+        records = [one for one in found.value if isinstance(one, dict)] if isinstance(found.value, list) else []
+        if not query:  # "my 3 o'clock" is what begins then, and not what goes on
+            records = [one for one in records if one.get("start") == anchor.start]
+        return records[0] if len(records) == 1 else {}
 
     def context(self) -> Context:
         """What planners may see: the owner, the names the owner knows, the country; never contents."""

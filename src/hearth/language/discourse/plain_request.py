@@ -613,13 +613,9 @@ def _repaired_once(text: str) -> str:
             continue  # nothing was said that is taken back: "Actually, make that eleven"
         if match["alone"] and _is_in_told_text(before):
             continue
-        near = words[-_MOST_TAKEN_BACK:]
         is_marked = bool(match["sure"]) or _PAUSE.search(match[0]) is not None
-        anchor = next((word for word in reversed(near) if word[0].lower() == first[0].lower()), None)
-        if anchor is None and (_is_like(words[-1][0], first[0]) or _is_same_kind(words[-1][0], first[0])):
-            anchor = words[-1]
-        if anchor is None and is_marked and (len(words) == 1 or len(_WORD.findall(after)) == 1):
-            anchor = words[-1]
+        is_short = is_marked and (len(words) == 1 or len(_WORD.findall(after)) == 1)
+        anchor = _taken_back(words, first[0]) or (words[-1] if is_short else None)
         if anchor is not None and (is_marked or anchor is words[-1]):
             kept = before[: anchor.start()]
             if not match["alone"]:
@@ -627,6 +623,13 @@ def _repaired_once(text: str) -> str:
             if _IN_A_ROW.search(kept) is None:  # where the row begins of which one is left is not known
                 return _OF_SEVERAL.sub("", kept) + after
     return text
+
+
+def _taken_back(words: Sequence[re.Match[str]], first: str) -> re.Match[str] | None:
+    """Return the word in whose place another is said: the same, one that begins alike, another number or weekday."""
+    near, last = words[-_MOST_TAKEN_BACK:], words[-1]
+    same = next((word for word in reversed(near) if word[0].lower() == first.lower()), None)
+    return same or (last if _is_like(last[0], first) or _is_same_kind(last[0], first) else None)
 
 
 def _is_in_told_text(before: str) -> bool:

@@ -297,20 +297,16 @@ def _numeric(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, in
         return None
     if half := _half(line, index + 1):
         return _numeric_half(word, half, index + 2)
-    whole, _, fraction = word.partition(".")
-    is_timed = len(fraction) == 2 and _is_hour(whole) and whole != "0" and int(fraction) < 60
-    if (n := _n_of_ish(line, index + 1)) and (is_timed or _is_hour(word)):
-        return Clock(int(whole), int(fraction or 0), 0, int(whole) > 12), index + 1 + n
-    if line.word(index + 1) in ("o'clock", "oclock", "o’clock") and _is_hour(word):
-        return _bare(word), index + 2
-    if _is_sharp(line, index + 1) and _is_hour(word):
-        return _bare(word), index + 2
+    timed = _dotted(word)
+    n = _n_of_ish(line, index + 1) or _n_of_hour(line, index + 1)
+    if n and (timed or _is_hour(word)):
+        return timed or _bare(word), index + 1 + n
     if not is_cued or (line.touches(index + 1) and line.tokens[index + 1].kind == "word"):
         return None
     if (undivided := _undivided(line, index, cue)) is not None:
         return undivided, index + 1
-    if is_timed and not is_unit_word(line.word(index + 1)):
-        return Clock(int(whole), int(fraction), 0, int(whole) > 12), index + 1
+    if timed is not None and not is_unit_word(line.word(index + 1)):
+        return timed, index + 1
     if _is_hour(word) and _is_minutes(line, index + 1):
         return _with_minutes(line, index)
     if _is_hour(word) and not _counts_something(line, index + 1):
@@ -324,6 +320,18 @@ def _with_minutes(line: Line, index: int) -> tuple[Clock, int] | None:
     if half := _half(line, index + 2):
         return _halved(hour, minute, 0, half, index + 3)
     return Clock(hour, minute, 0, hour > 12), index + 2
+
+
+def _dotted(word: str) -> Clock | None:
+    """Read 7.30."""
+    whole, _, fraction = word.partition(".")
+    is_timed = len(fraction) == 2 and _is_hour(whole) and whole != "0" and int(fraction) < 60
+    return Clock(int(whole), int(fraction), 0, int(whole) > 12) if is_timed else None
+
+
+def _n_of_hour(line: Line, index: int) -> int:
+    """Return how many tokens say that the number before them is an hour: "7 o'clock", "7 sharp"."""
+    return int(line.word(index) in ("o'clock", "oclock", "o’clock") or _is_sharp(line, index))
 
 
 def _n_of_ish(line: Line, index: int) -> int:

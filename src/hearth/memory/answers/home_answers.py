@@ -987,25 +987,35 @@ class HomeAnswers:
         name = name_described(question, call)
         readings = [one for one in self.readings(question, call) if not name or not _is_another_card(one, name)]
         best = readings[0] if readings else None
-        if (rows := self._of_tables(question, readings)) is not None:
-            return rows
-        if (matter := _DECIDED.match(question)) is not None:
-            told = decision_of(matter["by"], matter["of"].strip(" ?."), self.passages, call, self._is_instruction)
-            if told is not None:
-                return told
+        if (settled := self._of_tables(question, readings) or self._decision(question, call)) is not None:
+            return settled
         if best is None or best.chance < least_chance():
             return self._said_about(question, call) or self._unknown(readings, name)
         if best.is_strangers and (said := self._said_about(question, call)) is not None:
             # Of all who call themselves so, somebody on a card comes first.
             return replace(said, value=said.value.removesuffix("."))
-        is_of_card = best.is_strangers or best.candidate.passage.kind == "contact"
-        likely = (one for one in readings if is_of_card and one.is_strangers and one.chance >= LEAST_BESIDE)
-        strangers = next(likely, None)
-        if strangers is not None and (card := named_card_answer(question, call)) is not None:
-            return beside_card(card, strangers, call.now)
+        if (carded := self._of_card(question, best, readings, call)) is not None:
+            return carded
         if (summed := sum_answer(question, readings) or joint_answer(question, readings)) is not None:
             return replace(summed, chance=min(summed.chance, told_chance(question, best, readings, call.now)))
         return answer_of(question, readings, call.now)
+
+    def _decision(self, question: str, call: CallContext) -> HomeAnswer | None:
+        """Tell what was decided of a matter; None where nothing such is asked, or no record says it."""
+        asked = _DECIDED.match(question)
+        if asked is None:
+            return None
+        return decision_of(asked["by"], asked["of"].strip(" ?."), self.passages, call, self._is_instruction)
+
+    def _of_card(
+        self, question: str, best: Reading, readings: Sequence[Reading], call: CallContext
+    ) -> HomeAnswer | None:
+        """Tell the value of a card beside what a stranger wrote of it; None where no stranger likely answers."""
+        is_of_card = best.is_strangers or best.candidate.passage.kind == "contact"
+        likely = (one for one in readings if is_of_card and one.is_strangers and one.chance >= LEAST_BESIDE)
+        strangers = next(likely, None)
+        card = named_card_answer(question, call) if strangers is not None else None
+        return beside_card(card, strangers, call.now) if card is not None and strangers is not None else None
 
     def _said_about(self, question: str, call: CallContext) -> HomeAnswer | None:
         """Tell what somebody said of a matter in their newest mail that speaks of it; None where nothing such is asked,

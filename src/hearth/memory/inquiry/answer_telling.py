@@ -104,29 +104,41 @@ def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> H
         return _told_of_yes_or_no(question, best, readings, now)
     if (items := _items_beside(question, best)) is not None:
         return replace(items, chance=told_chance(question, best, readings, now))
-    others = _others(question, best, readings)
-    rivals = [one for one in others if _is_rival(best, one, now)]
-    if not named:
-        rivals += _said_later(question, best, readings, now)
-    unlikely = [one for one in _own_beside(question, best, readings) if one not in others]
-    alike = [one for one in others if one not in rivals and _agrees(_value(best), _value(one), now)]
-    told = [best, *(rivals or alike)]
-    if rivals and not named:
-        # What is the owner's own stands before what a stranger wrote, and of the same the newest first; but when an
-        # event is says nothing of when it was put down.
-        is_written = all(one.candidate.passage.kind != "event" for one in told)
-        told.sort(key=lambda one: (not one.is_strangers, _at(one) if is_written else _LONG_AGO), reverse=True)
-    elif unlikely and not named:
-        rivals = [one for one in unlikely if not _agrees(_value(best), _value(one), now)][:1]
-        told = [best, *(rivals or alike)]
-    elif best.chance < LEAST_SURE and not (named or alike):
-        rivals = _behind(best, readings, _LEAST_CLOSE, now)[:1]
-        told = [best, *rivals]
+    told, rivals = _told_beside(question, best, readings, now, is_named=bool(named))
     is_likely = told[0] is best or told[0].chance >= least_chance()
     chance = told_chance(question, replace(told[0], chance=best.chance), readings, now)
     if not is_likely or _is_rate_of_many(question, best):
         chance = min(chance, DOUBTED)
     return _told(told, chance, has_rivals=bool(rivals))
+
+
+def _told_beside(
+    question: str, best: Reading, readings: Sequence[Reading], now: dt.datetime, *, is_named: bool
+) -> tuple[list[Reading], list[Reading]]:
+    """Return the readings that are told, the first of which is the answer, and those that say something else.
+
+    Args:
+        is_named: A time is said, of which the answer is.
+    """
+    others = _others(question, best, readings)
+    rivals = [one for one in others if _is_rival(best, one, now)]
+    if not is_named:
+        rivals += _said_later(question, best, readings, now)
+    unlikely = [one for one in _own_beside(question, best, readings) if one not in others]
+    alike = [one for one in others if one not in rivals and _agrees(_value(best), _value(one), now)]
+    told = [best, *(rivals or alike)]
+    if rivals and not is_named:
+        # What is the owner's own stands before what a stranger wrote, and of the same the newest first; but when an
+        # event is says nothing of when it was put down.
+        is_written = all(one.candidate.passage.kind != "event" for one in told)
+        told.sort(key=lambda one: (not one.is_strangers, _at(one) if is_written else _LONG_AGO), reverse=True)
+    elif unlikely and not is_named:
+        rivals = [one for one in unlikely if not _agrees(_value(best), _value(one), now)][:1]
+        told = [best, *(rivals or alike)]
+    elif best.chance < LEAST_SURE and not (is_named or alike):
+        rivals = _behind(best, readings, _LEAST_CLOSE, now)[:1]
+        told = [best, *rivals]
+    return told, rivals
 
 
 def told_chance(question: str, told: Reading, readings: Sequence[Reading], now: dt.datetime) -> float:
