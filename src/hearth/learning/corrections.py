@@ -735,7 +735,7 @@ def correct(
         raise RequestError(f"the request of {episode.id!r} holds what looks like {secret}; nothing was learnt from it")
     if plan is not None and (fault := why_not(entry, tools)):
         raise RequestError(f"{fault}; nothing was learnt")
-    former = _former(state, episode, entry.id)
+    former = _former(state, recall, episode, entry.id)
     with state.store.transaction() as cursor:
         rows.take_out(cursor, former, "replaced", f"the owner corrected {episode.id}")
         cursor.execute("UPDATE set_aside SET why='replaced' WHERE why='waiting' AND episode=?", (episode.id,))
@@ -770,14 +770,16 @@ def learn_revision(state: State, recall: RecallPlanner, before: Episode, revised
     return False
 
 
-def _former(state: State, episode: Episode, own: str) -> list[str]:
+def _former(state: State, recall: RecallPlanner, episode: Episode, own: str) -> list[str]:
     """Return ids of demonstrations from this request or with its words, that are neither owner's nor shipped."""
     words = words_of(episode.request.text)
+    others = [id for id in recall.remembered.ids_beside(("shipped", OWNER)) if id != own]
     found = []
-    for row in state.store.query("SELECT id, request, episode, source FROM demonstration WHERE id <> ?", (own,)):
-        is_same = row["episode"] == episode.id or words_of(row["request"]) == words
-        if is_same and row["source"] not in ("shipped", OWNER):
-            found.append(row["id"])
+    for start in range(0, len(others), 400):
+        some = others[start : start + 400]
+        query = f"SELECT id, request, episode FROM demonstration WHERE id IN ({','.join('?' * len(some))})"  # noqa: S608 - question marks only
+        rows = state.store.query(query, some)
+        found += [one["id"] for one in rows if one["episode"] == episode.id or words_of(one["request"]) == words]
     return found
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 from bisect import bisect_left
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -317,13 +317,12 @@ class _Names:
     """Last name → people; it counts after a title ("Mrs. Okoro")."""
 
 
-_KEPT: OrderedDict[int, tuple[tuple[Entity, ...], _Names]] = OrderedDict()
 _N_KEPT = 8
 
 
 def find_names(text: str, said: Sequence[Token], context: Context) -> list[Slot]:
     """Find slots of the context's entities (`name`, and `candidates` when ambiguous) and of unknown people (`name`)."""
-    names = _names(context.entities)
+    names = _indexed(context.entities)
     slots: list[Slot] = []
     index = 0
     while index < len(said):
@@ -340,19 +339,9 @@ def find_names(text: str, said: Sequence[Token], context: Context) -> list[Slot]
     return slots
 
 
-def _names(entities: tuple[Entity, ...]) -> _Names:
-    """Return the index of a context; the last few are kept, because a context rarely changes between requests."""
-    kept = _KEPT.get(id(entities))
-    if kept is not None and kept[0] is entities:
-        return kept[1]
-    names = _indexed(entities)
-    _KEPT[id(entities)] = (entities, names)  # holding the tuple keeps its id from being used again
-    while len(_KEPT) > _N_KEPT:
-        _KEPT.popitem(last=False)
-    return names
-
-
+@functools.lru_cache(maxsize=_N_KEPT)
 def _indexed(entities: tuple[Entity, ...]) -> _Names:
+    """Return the index of a context; the last few are kept, because a context rarely changes between requests."""
     names = _Names()
     meant: dict[tuple[str, ...], tuple[dict[Entity, None], bool]] = {}
     for entity in entities:

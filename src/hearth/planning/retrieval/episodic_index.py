@@ -11,8 +11,9 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,6 +142,8 @@ _OTHER_ENCODER = (
     "`hearth learn prior FILE` takes one made with this encoder, `hearth learn prior --remove` takes it away"
 )
 _MANY_READ = 400
+_ROOM = 128
+"""Least number of rows for which room is made at once."""
 _PROBE = "the same words always have the same vector"
 
 
@@ -165,6 +168,71 @@ class Row:
     """Hash of its words: requests that read the same share it."""
 
 
+class _Vectors:
+    """Rows of numbers with room for some more: adding a few copies these few."""
+
+    def __init__(self, width: int, kind: type[np.floating]) -> None:
+        self._held = np.zeros((0, width), dtype=kind)
+        self._n = 0
+
+    @property
+    def rows(self) -> NDArray[Any]:
+        """The rows, shape [n, width]; not to be written."""
+        return self._held[: self._n]
+
+    def add(self, rows: NDArray[Any]) -> None:
+        n = self._n + len(rows)
+        if n > len(self._held):
+            held = np.zeros((n + max(_ROOM, n // 16), self._held.shape[1]), dtype=self._held.dtype)
+            held[: self._n] = self.rows
+            self._held = held
+        self._held[self._n : n] = rows
+        self._n = n
+
+    def keep(self, places: Sequence[int]) -> None:
+        """Leave out all rows but some; of the others nothing stays in memory."""
+        self._held, self._n = np.ascontiguousarray(self._held[places]), len(places)
+
+
+class _Places:
+    """Where rows stand: by what was asked for, by tools, words and sources, oldest first."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.by_leaf: dict[str, list[int]] = {}
+        self.by_tool: dict[str, list[int]] = {}
+        """Clauses, if a request has several."""
+        self.by_words: dict[int, list[int]] = {}
+        self.by_source: dict[str, list[int]] = {}
+        """Whole requests."""
+        self.whole: dict[str, int] = {}
+        """Per demonstration its whole request."""
+        self.of_own_tools: dict[str, Row] = {}
+        """Per demonstration its whole request, where it has a tool that does not ship."""
+
+    def add(self, rows: Sequence[Row], source_of: Callable[[str], str]) -> None:
+        """Add the rows that follow; those of one demonstration come together."""
+        for k, row in enumerate(rows):
+            place = self.n + k
+            self.by_words.setdefault(row.reads, []).append(place)
+            if not row.number:
+                self.whole[row.id] = place
+                self.by_source.setdefault(source_of(row.id), []).append(place)
+                if not shipped_tools().issuperset(row.tools):
+                    self.of_own_tools[row.id] = row
+            for leaf in dict.fromkeys(row.leaves):
+                self.by_leaf.setdefault(leaf, []).append(place)
+            if not row.is_long or not has_parts(rows, k):
+                for tool in dict.fromkeys(row.tools):
+                    self.by_tool.setdefault(tool, []).append(place)
+        self.n += len(rows)
+
+
+def has_parts(rows: Sequence[Row], place: int) -> bool:
+    """Return whether rows of the request's clauses follow."""
+    return place + 1 < len(rows) and rows[place + 1].id == rows[place].id
+
+
 class Remembered:
     """Demonstrations searchable by similarity. Not thread-safe for writing."""
 
@@ -186,12 +254,10 @@ class Remembered:
         """Of what is in memory alone: id → (request, plan JSON, now)."""
         self._digests: dict[str, str] = {}
         """With a store: digest of each demonstration as it was read there."""
-        self._matrix = np.zeros((0, self.likeness.dim), dtype=np.float32)
+        self._forms = _Vectors(self.likeness.dim, np.float32)
         self._lessons: dict[str, tuple[Lesson, ...]] = {}
-        self._by_leaf: dict[str, list[int]] | None = None
-        self._by_tool: dict[str, list[int]] | None = None
-        self._by_words: dict[int, list[int]] | None = None
-        self._plain = np.zeros((0, encoder.dim), dtype=np.float16)
+        self._places: _Places | None = None
+        self._said = _Vectors(encoder.dim, np.float16)
         """Per row the sentence vector of its plain words."""
         self._heads: ToolHeads | None = None
         self._prior_name = ""
@@ -199,10 +265,8 @@ class Remembered:
         self.prior_fault = ""
         """Why the heads do not begin with it, once they were needed, in words for the owner; empty when they do."""
         self._by_text: dict[int, dict[str, None]] | None = None
-        self._places: dict[str, int] | None = None
-        """The row of each demonstration's whole request."""
-        self._whole: tuple[tuple[str, ...], NDArray[np.int64], dict[str, int]] | None = None
-        """Sources, the rows of their whole requests, and the row of each of their ids."""
+        self._beside: dict[frozenset[str], list[str]] = {}
+        """By sources, the requests from all others."""
         probe = np.round(encoder.encode([_PROBE])[0], 1).astype(np.int8).tobytes()
         self.fingerprint = zlib.crc32(" ".join(all_concepts()).encode(), zlib.crc32(probe))
         self.is_long = np.zeros(0, dtype=np.bool_)
@@ -213,8 +277,6 @@ class Remembered:
         """Id of the demonstration that is left out just now."""
         self._is_supposing = False
         """Whether something is counted as taught or forgotten that the store does not hold so."""
-        self._own: tuple[int, dict[str, Row]] | None = None
-        """Number of changes, and the requests for tools that do not ship."""
         self.n_changes = 0
         """Counter that grows with every change, so that derived data can be rebuilt."""
         self._version = 0
@@ -228,6 +290,10 @@ class Remembered:
     def ids(self, source: str | None = None) -> tuple[str, ...]:
         """Return ids of all demonstrations, or of those from one source (`shipped`, `owner`, …)."""
         return tuple(id for id, from_ in self._sources.items() if source is None or from_ == source)
+
+    def ids_beside(self, sources: Collection[str]) -> tuple[str, ...]:
+        """Return ids of all demonstrations that are not from these sources."""
+        return tuple(id for id, source in self._sources.items() if source not in sources)
 
     # ── Adding and removing ───────────────────────────────────────────────────────────────────────────────
 
@@ -257,7 +323,7 @@ class Remembered:
         for id, (request, plan, _) in self._texts.items():
             first = self.place_of(id)
             places = slice(first, first + len(self._lessons[id]))
-            blob = self._packed(self._lessons[id], self._matrix[places], self._plain[places])
+            blob = self._packed(self._lessons[id], self._forms.rows[places], self._said.rows[places])
             found.append((plan, blob, id, request))
         with self._require_store().transaction() as cursor:
             cursor.executemany("UPDATE demonstration SET plan_json=?, vector=? WHERE id=? AND request=?", found)
@@ -275,9 +341,10 @@ class Remembered:
         else:
             for start in range(0, len(fresh), 400):
                 self._digests |= self._digests_of(self._require_store(), list(fresh)[start : start + 400])
-        self._matrix = np.vstack([self._matrix, forms.astype(np.float16).astype(np.float32)])
-        self._plain = np.vstack([self._plain, plain])
+        self._forms.add(forms.astype(np.float16).astype(np.float32))
+        self._said.add(plain)
         n_before = len(self.rows)
+        self._forget_requests({d.source for d in fresh.values()})
         for id, many in lessons.items():
             self._sources[id] = fresh[id].source
             self.rows += _rows(id, many)
@@ -285,7 +352,7 @@ class Remembered:
             if self._by_text is not None:
                 self._by_text.setdefault(said_as(fresh[id].request), {})[id] = None
         self._teach(range(n_before, len(self.rows)))
-        self._changed()
+        self._changed(n_before)
         return tools.union(*(row.tools for row in self.rows[n_before:]))
 
     def _write(
@@ -320,7 +387,9 @@ class Remembered:
             The tools of which something was forgotten.
         """
         known = [id for id in dict.fromkeys(ids) if id in self._sources]
-        if self._store is not None and known:
+        if not known:
+            return set()
+        if self._store is not None:
             with self._store.transaction() as cursor:
                 cursor.executemany("DELETE FROM demonstration WHERE id = ?", [(id,) for id in known])
         tools = self._drop(known)
@@ -335,9 +404,10 @@ class Remembered:
             self._heads.forget(_key(row) for row in self.rows if row.id in gone)
         tools = {tool for row in self.rows if row.id in gone for tool in row.tools}
         kept = [index for index, row in enumerate(self.rows) if row.id not in gone]
-        self._matrix = np.ascontiguousarray(self._matrix[kept])
-        self._plain = np.ascontiguousarray(self._plain[kept])
+        self._forms.keep(kept)
+        self._said.keep(kept)
         self.rows = [self.rows[index] for index in kept]
+        self._forget_requests({self._sources[id] for id in gone})
         for same in (self._by_text or {}).values():
             for id in gone & same.keys():
                 del same[id]
@@ -348,14 +418,19 @@ class Remembered:
             self._lessons.pop(id, None)
         return tools
 
-    def _changed(self) -> None:
-        self._by_leaf = None
-        self._by_tool = None
-        self._by_words = None
-        self._places = None
-        self._whole = None
-        self.is_long = np.array([row.is_long for row in self.rows], dtype=np.bool_)
-        self.refers = np.array([row.has_outside for row in self.rows], dtype=np.bool_)
+    def _forget_requests(self, sources: Collection[str]) -> None:
+        """Read requests again when next needed, where those from some sources are others."""
+        self._beside = {own: found for own, found in self._beside.items() if own.issuperset(sources)}
+
+    def _changed(self, first: int = 0) -> None:
+        """Count rows anew from `first` on in what is derived from them; those before have not moved."""
+        fresh = self.rows[first:]
+        self.is_long = np.append(self.is_long[:first], np.array([row.is_long for row in fresh], dtype=np.bool_))
+        self.refers = np.append(self.refers[:first], np.array([row.has_outside for row in fresh], dtype=np.bool_))
+        if self._places is not None and 0 < first == self._places.n:
+            self._places.add(fresh, self.source_of)
+        else:
+            self._places = None
         self.n_changes += 1
 
     # ── On disk ───────────────────────────────────────────────────────────────────────────────────────────
@@ -404,13 +479,16 @@ class Remembered:
         """
         wanted = ids or [row[0] for row in store.query("SELECT id FROM demonstration ORDER BY rowid")]
         stale: list[str] = []
-        matrices, plain = [self._matrix], [self._plain]
+        forms, said = [], []
         # Some at a time: of all at once, the memory that was needed for a moment stays with the process (25 MB).
         for start in range(0, len(wanted), _MANY_READ):
-            forms, read = self._read_vectors(store, wanted[start : start + _MANY_READ], stale)
-            matrices.append(forms)
-            plain.append(read)
-        self._matrix, self._plain = np.vstack(matrices), np.vstack(plain)
+            of_forms, of_words = self._read_vectors(store, wanted[start : start + _MANY_READ], stale)
+            forms.append(of_forms)
+            said.append(of_words)
+        if wanted:
+            self._forms.add(np.vstack(forms))
+            self._said.add(np.vstack(said))
+        self._beside = {}
         self._changed()
         for start in range(0, len(stale), 200):
             self.add(self._as_written(id) for id in stale[start : start + 200])
@@ -469,7 +547,7 @@ class Remembered:
 
     def likenesses(self, forms: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the similarity of each row to each of `forms`, shape [rows, n]; -1 for rows that are left out."""
-        likeness = (forms @ self._matrix.T).T  # this way round BLAS reads the matrix once
+        likeness: NDArray[np.float32] = (forms @ self._forms.rows.T).T  # this way round BLAS reads the matrix once
         likeness[[k for k, _ in self._rows_left_out()]] = -1.0
         return likeness
 
@@ -495,14 +573,18 @@ class Remembered:
 
     def place_of(self, id: str) -> int:
         """Return the row of a demonstration's whole request. Raises: KeyError: It is not remembered."""
+        return self._standing().whole[id]
+
+    def _standing(self) -> _Places:
         if self._places is None:
-            self._places = {row.id: k for k, row in enumerate(self.rows) if not row.number}
-        return self._places[id]
+            self._places = _Places()
+            self._places.add(self.rows, self.source_of)
+        return self._places
 
     def nearest(self, ids: Sequence[str], n: int) -> list[list[tuple[str, float]]]:
         """Return for each demonstration the `n` others most similar to it, with their likeness, nearest first."""
         whole = np.array([k for k, row in enumerate(self.rows) if not row.number], dtype=np.int64)
-        likeness = self._matrix[[self.place_of(id) for id in ids]] @ self._matrix[whole].T
+        likeness = self._forms.rows[[self.place_of(id) for id in ids]] @ self._forms.rows[whole].T
         found = []
         for id, mine in zip(ids, likeness, strict=True):
             near = [(self.rows[whole[k]].id, float(mine[k])) for k in np.argsort(-mine, kind="stable")[: n + 1]]
@@ -511,20 +593,17 @@ class Remembered:
 
     def vector(self, id: str) -> NDArray[np.float64]:
         """Return the sentence vector of a demonstration's request. Raises: KeyError: It is not remembered."""
-        return np.asarray(self._plain[self.place_of(id)], dtype=np.float64)
+        return np.asarray(self._said.rows[self.place_of(id)], dtype=np.float64)
 
     def of_own_tools(self) -> Mapping[str, Row]:
         """Return by id the whole requests with a tool that does not ship: all that is known of it was taught here."""
-        if self._own is None or self._own[0] != self.n_changes:
-            own = {row.id: row for row in self.rows if not row.number and not shipped_tools().issuperset(row.tools)}
-            self._own = self.n_changes, own
-        return self._own[1]
+        return self._standing().of_own_tools
 
     def vectors(self, id: str) -> NDArray[np.float32]:
         """Return the sentence vectors of a demonstration's lessons, shape [n_lessons, dim]. Raises: KeyError."""
         first = self.place_of(id)
         rows = itertools.takewhile(lambda row: row.id == id, self.rows[first:])
-        return self._plain[first : first + sum(1 for _ in rows)].astype(np.float32)
+        return self._said.rows[first : first + sum(1 for _ in rows)].astype(np.float32)
 
     @property
     def left_out(self) -> str:
@@ -546,7 +625,7 @@ class Remembered:
         found.update(weights.tobytes())
         for k in sorted(range(len(self.rows)), key=lambda k: (self.rows[k].id, self.rows[k].number)):
             found.update(repr(self.rows[k]).encode(errors="surrogatepass"))
-            found.update(self._matrix[k].tobytes() + self._plain[k].tobytes())
+            found.update(self._forms.rows[k].tobytes() + self._said.rows[k].tobytes())
         return found.hexdigest()
 
     def lesson(self, row: Row) -> Lesson:
@@ -603,7 +682,7 @@ class Remembered:
         if chosen:
             self.fetch(self.rows[k].id for k in chosen)
             lessons = [self.lesson(self.rows[k]) for k in chosen]
-            vectors = self._plain[chosen].astype(np.float32)
+            vectors = self._said.rows[chosen].astype(np.float32)
             said = Said([one.plain for one in lessons], vectors, [one.words for one in lessons])
             self._heads.teach([_key(self.rows[k]) for k in chosen], said, [self.rows[k].leaves for k in chosen])
 
@@ -623,21 +702,18 @@ class Remembered:
         These are the `n` from some sources with the most similar forms, and the newest in the very same words (a form
         leaves out what was said).
         """
-        if self._whole is None or self._whole[0] != tuple(sources):
-            own = [k for k, row in enumerate(self.rows) if not row.number and self.source_of(row.id) in sources]
-            self._whole = (tuple(sources), np.array(own, dtype=np.int64), {self.rows[k].id: k for k in own})
-        _, places, place_of = self._whole
-        if self._left_out in place_of:
-            places = places[places != place_of[self._left_out]]
-            place_of = {id: k for id, k in place_of.items() if id != self._left_out}
+        by_source = self._standing().by_source
+        own = sorted(itertools.chain(*(by_source.get(source, ()) for source in sources)))
+        places = np.array([k for k in own if self.rows[k].id != self._left_out], dtype=np.int64)
         if not len(places):
             return []
-        likeness = self._matrix[places] @ form
-        same = sorted(place_of[id] for id in self._in_words().get(said_as(text), {}) if id in place_of)
+        likeness = self._forms.rows[places] @ form
+        alike = (id for id in self._in_words().get(said_as(text), {}) if id != self._left_out)
+        same = sorted(self.place_of(id) for id in alike if self.source_of(id) in sources)
         corrected = [k for k in same if self.is_owners(k)]
         chosen = sorted({*places[np.argsort(-likeness, kind="stable")[:n]].tolist(), *same[-1:], *corrected[-1:]})
         known = {one.id: one for one in self.demonstrations([self.rows[k].id for k in chosen])}
-        return [(known[self.rows[k].id], self._matrix[k]) for k in chosen if self.rows[k].id in known]
+        return [(known[self.rows[k].id], self._forms.rows[k]) for k in chosen if self.rows[k].id in known]
 
     def _in_words(self) -> dict[int, dict[str, None]]:
         """Return ids by the words of their requests; built when first needed, then kept up to date."""
@@ -685,31 +761,25 @@ class Remembered:
 
     def requests_beside(self, sources: Collection[str]) -> list[str]:
         """Return the requests of all demonstrations that are not from these sources."""
+        own = frozenset(sources)
+        if own in self._beside:
+            return self._beside[own]
         found = [self._texts[id][0] for id in self._texts if self._sources[id] not in sources]
         if self._store is not None:
             marks = ",".join("?" * len(sources))
             query = f"SELECT id, request FROM demonstration WHERE source NOT IN ({marks})"  # noqa: S608 - question marks only
             known = self._sources.keys() - self._texts.keys()
             found += [str(row[1]) for row in self._store.query(query, tuple(sources)) if row[0] in known]
+        self._beside[own] = found
         return found
 
     def that_read(self, words: Sequence[str]) -> list[int]:
         """Return the rows that read exactly like this, newest first."""
-        if self._by_words is None:
-            self._by_words = {}
-            for index, row in enumerate(self.rows):
-                self._by_words.setdefault(row.reads, []).append(index)
-        return self._by_words.get(reads_as(words), [])[::-1]
+        return self._standing().by_words.get(reads_as(words), [])[::-1]
 
     def newest_with(self, tool: str, n: int) -> list[Lesson]:
         """Return at most `n` lessons with a step of `tool`, newest first: clauses if a request has several."""
-        if self._by_tool is None:
-            self._by_tool = {}
-            for index, row in enumerate(self.rows):
-                if not row.is_long or not self._has_parts(index):
-                    for name in set(row.tools):
-                        self._by_tool.setdefault(name, []).append(index)
-        chosen = [self.rows[index] for index in self._by_tool.get(tool, [])[: -n - 2 : -1]]
+        chosen = [self.rows[index] for index in self._standing().by_tool.get(tool, [])[: -n - 2 : -1]]
         chosen = [row for row in chosen if row.id != self._left_out][:n]
         self.fetch(row.id for row in chosen)
         return [self.lesson(row) for row in chosen]
@@ -723,7 +793,7 @@ class Remembered:
             if len(chosen) == n:
                 break
             if any(n_of.get(tool, 0) < n_per_tool for tool in row.leaves) and not (
-                row.is_long and self._has_parts(index)
+                row.is_long and has_parts(self.rows, index)
             ):
                 chosen.append(row)
                 for tool in row.leaves:
@@ -731,18 +801,9 @@ class Remembered:
         self.fetch(row.id for row in chosen)
         return [self.lesson(row) for row in chosen]
 
-    def _has_parts(self, index: int) -> bool:
-        """Return whether lessons of the request's clauses follow."""
-        return index + 1 < len(self.rows) and self.rows[index + 1].id == self.rows[index].id
-
     def with_leaf(self, tool: str) -> list[int]:
         """Return rows that were asked for `tool`, oldest first."""
-        if self._by_leaf is None:
-            self._by_leaf = {}
-            for index, row in enumerate(self.rows):
-                for leaf in set(row.leaves):
-                    self._by_leaf.setdefault(leaf, []).append(index)
-        return self._by_leaf.get(tool, [])
+        return self._standing().by_leaf.get(tool, [])
 
     def fetch(self, ids: Iterable[str]) -> None:
         """Read the lessons of many demonstrations at once."""

@@ -583,8 +583,9 @@ class RecallPlanner:
     def _usable_rows(self, offered: Offered) -> NDArray[np.bool_]:
         """Return the rows whose every tool is on offer."""
         if self._usable is None or self._usable[0] != self.remembered.n_changes:
-            known = offered.place
-            usable = np.array([all(t in known for t in row.tools) for row in self.remembered.rows], dtype=np.bool_)
+            rows, known = self.remembered.rows, offered.place
+            is_known = {tools: known.keys() >= {*tools} for tools in {row.tools for row in rows}}
+            usable = np.array([is_known[row.tools] for row in rows], dtype=np.bool_)
             self._usable = (self.remembered.n_changes, usable)
         return self._usable[1]
 

@@ -310,23 +310,25 @@ def entities(workspace: Workspace) -> tuple[Entity, ...]:
     Aliases: first and last name, nicknames, and relations to the owner. Unreadable files are left out, and so are names
     that are no names (`is_no_name`): a stranger's card must not change what a request means.
     """
-    found: dict[tuple[str, tuple[str, ...]], Entity] = {}
-    for file in read_cards(workspace).values():
-        for card in file.cards:
-            texts = (*card.titles, *card.related, *card.categories, card.notes)
-            said = {word for text in texts for word in relations_in(text)}
-            alike = {other for word in said for other in synonyms(word)}
-            # Not whole titles: someone who mentions the printer seldom means the person of that trade.
-            names = (*_parts_of(card), *card.nicknames, *sorted(said | alike))
-            once: dict[str, str] = {}
-            for name in names:
-                if name and name != card.name and len(name) <= MAX_ALIAS_CHARS and not is_no_name(name):
-                    once.setdefault(folded(name), name)
-            aliases = tuple(once.values())
-            if is_no_name(card.name):
-                continue
-            found.setdefault((card.name, aliases), Entity(card.name, "person", aliases))
-    return tuple(sorted(found.values(), key=lambda entity: (folded(entity.name), entity.aliases)))
+    cards = (card for file in read_cards(workspace).values() for card in file.cards)
+    found = dict.fromkeys(entity for card in cards if (entity := _entity_of(card)) is not None)
+    return tuple(sorted(found, key=lambda entity: (folded(entity.name), entity.aliases)))
+
+
+@functools.lru_cache(maxsize=20_000)
+def _entity_of(card: Card) -> Entity | None:
+    if is_no_name(card.name):
+        return None
+    texts = (*card.titles, *card.related, *card.categories, card.notes)
+    said = {word for text in texts for word in relations_in(text)}
+    alike = {other for word in said for other in synonyms(word)}
+    # Not whole titles: someone who mentions the printer seldom means the person of that trade.
+    names = (*_parts_of(card), *card.nicknames, *sorted(said | alike))
+    once: dict[str, str] = {}
+    for name in names:
+        if name and name != card.name and len(name) <= MAX_ALIAS_CHARS and not is_no_name(name):
+            once.setdefault(folded(name), name)
+    return Entity(card.name, "person", tuple(once.values()))
 
 
 def is_no_name(name: str) -> bool:
