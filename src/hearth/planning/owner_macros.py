@@ -149,7 +149,7 @@ def words_at(text: str) -> list[Word]:
 
 def words_of(text: str) -> tuple[str, ...]:
     """Return the stems of a text's words, in order."""
-    return tuple(word.stem for word in words_at(text))
+    return tuple(stem(folded(word)) for word in _WORD.findall(text))
 
 
 def template_of(demonstration: Demonstration, tools: Mapping[str, ToolSpec]) -> Template | None:
@@ -444,13 +444,43 @@ class Others:
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.texts = list(texts)
-        read = [words_of(text) for text in texts]
-        begun = Counter(words[0] for words in read if len(words) > _SHORTEST)
+        self._read = [words_of(text) for text in texts]
+        begun = Counter(words[0] for words in self._read if len(words) > _SHORTEST)
         self.commands = frozenset(word for word, n in begun.items() if n > 1 and word not in SMALL)
         """Words that several of them begin with."""
-        self.spoken = Counter(gram for words in read for gram in set(_grams(words)))
-        self.opening = Counter(tuple(words[:n]) for words in read for n in range(1, _LONGEST + 1))
-        self.bare = {tuple(map(bare_of, gram)) for gram in self.spoken}
+        self.opening = Counter(tuple(words[:n]) for words in self._read for n in range(1, _LONGEST + 1))
+        self._bare = {word: bare_of(word) for words in self._read for word in words}
+        self._with: dict[str, list[int]] = {}
+        """Per word without its ending, the requests that have it."""
+        for place, words in enumerate(self._read):
+            for word in dict.fromkeys(self._bare[word] for word in words):
+                self._with.setdefault(word, []).append(place)
+        self._found: dict[Gram, tuple[int, bool]] = {}
+
+    def n_that_say(self, gram: Gram) -> int:
+        """Return how many of them say a phrase."""
+        return self._counted(gram)[0]
+
+    def say_about(self, gram: Gram) -> bool:
+        """Return whether one of them says a phrase, whatever the endings of its words."""
+        return self._counted(gram)[1]
+
+    def _counted(self, gram: Gram) -> tuple[int, bool]:
+        # Of the phrases that the owner says: to count all that others say takes a second.
+        if gram not in self._found:
+            bare, n, is_alike = tuple(map(bare_of, gram)), 0, False
+            places = min((self._with.get(word, []) for word in bare), key=len)
+            for words in (self._read[place] for place in places):
+                like = set(self._that_are_like(bare, words))
+                n += gram in like
+                is_alike |= any(not SMALL.issuperset(way) for way in like)
+            self._found[gram] = n, is_alike
+        return self._found[gram]
+
+    def _that_are_like(self, bare: Gram, words: Gram) -> Iterator[Gram]:
+        for start in range(len(words) - len(bare) + 1):
+            if all(self._bare[words[start + k]] == word for k, word in enumerate(bare)):
+                yield words[start : start + len(bare)]
 
 
 class Phrases:
@@ -479,7 +509,6 @@ class Phrases:
         templates = [made for _, made in self._read.values() if made is not None]
         self.others: Others = before.others if before is not None and before.others.texts == others else Others(others)
         self.commands = self.others.commands
-        spoken, opening = self.others.spoken, self.others.opening
         self.held = [one for template in templates if (one := _held(template)) is not None]
         alike = _spellings([word for one in self.held for word in one.template.stems])
         said: dict[Gram, list[Held]] = {}
@@ -488,15 +517,18 @@ class Phrases:
                 if one.may_be_known_by(gram):
                     said.setdefault(gram, []).append(one)
         beside = self._beside(own, templates, alike, said)
-        self.spoken = frozenset(gram for gram in said if tuple(map(bare_of, gram)) in self.others.bare)
+        self.spoken = frozenset(gram for gram in said if self.others.say_about(gram))
         """Phrases that others use, too."""
         self.found: Mapping[Gram, list[Held]] = _whole(
             {
                 gram: found
                 for gram, found in said.items()
-                if _is_phrase(gram, found, (opening if opens(gram, found) else spoken)[gram], beside.get(gram, []))
+                if _is_phrase(gram, found, self._n_of_others(gram, found), beside.get(gram, []))
             }
         )
+
+    def _n_of_others(self, gram: Gram, found: Sequence[Held]) -> int:
+        return self.others.opening[gram] if opens(gram, found) else self.others.n_that_say(gram)
 
     def _beside(
         self,

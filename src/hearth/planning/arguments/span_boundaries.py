@@ -10,10 +10,10 @@ import json
 import math
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import as_file, files
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,6 +110,23 @@ def _contexts(words: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], ...], tupl
     return tuple(left), tuple(right)
 
 
+Key = TypeVar("Key")
+
+
+def _shift(counts: Counter[Key], keys: Collection[Key], by: int) -> None:
+    """Count each of `keys` once more, or once less (-1): what was counted and is no more leaves nothing behind."""
+    if by > 0:
+        counts.update(keys)
+        return
+    counts.subtract(keys)
+    for key in keys:
+        if counts[key] <= 0:
+            counts.pop(key, None)
+
+
+# Where counting takes `by`, 1 counts and -1 takes back what was counted.
+
+
 @dataclass(slots=True)
 class Occurrences:
     """Counts of each context and word in requests, with or without an argument there."""
@@ -120,17 +137,12 @@ class Occurrences:
     right: Counter[tuple[str, ...]] = field(default_factory=Counter)
     words: Counter[str] = field(default_factory=Counter)
 
-    def count(self, words: tuple[str, ...]) -> None:
-        self.n_steps += 1
-        self.signs.update(signs_of(words))
-        self.count_places(words)
-
-    def count_places(self, words: tuple[str, ...]) -> None:
+    def count_places(self, words: tuple[str, ...], by: int = 1) -> None:
         """Count where an argument could begin and end, without the signs of a request."""
         left, right = _contexts(words)
-        self.left.update(left)
-        self.right.update(right)
-        self.words.update(words)
+        _shift(self.left, left, by)
+        _shift(self.right, right, by)
+        _shift(self.words, words, by)
 
 
 @dataclass(slots=True)
@@ -150,15 +162,20 @@ class Manner:
     right: Counter[tuple[str, ...]] = field(default_factory=Counter)
     inside: Counter[str] = field(default_factory=Counter)
 
-    def count_kind(self, words: tuple[str, ...], source: Source) -> None:
+    def count_kind(self, words: tuple[str, ...], source: Source, by: int = 1) -> None:
         kind = kind_of(source)
-        self.kinds[kind] += 1
-        self.kind_signs.setdefault(kind, Counter()).update(signs_of(words))
+        _shift(self.kinds, [kind], by)
+        _shift(self.kind_signs.setdefault(kind, Counter()), signs_of(words), by)
+        if kind not in self.kinds:
+            del self.kind_signs[kind]
         for part in parts_of(source):
             if isinstance(part, Result):
-                self.n_paths[part.path] += 1
+                _shift(self.n_paths, [part.path], by)
             elif isinstance(part, Slotted):
-                self.views.setdefault(words[part.token], Counter()).update(part.views)
+                views = self.views.setdefault(words[part.token], Counter())
+                _shift(views, part.views, by)
+                if not views:
+                    del self.views[words[part.token]]
 
     def include(self, other: Manner) -> None:
         """Add the places counted by `other`."""
@@ -172,9 +189,15 @@ class Manner:
         ):
             mine.update(theirs)  # type: ignore[arg-type]
 
+    def copied(self) -> Manner:
+        """Return the places counted so far, to count on by themselves."""
+        other = Manner(Occurrences())
+        other.include(self)
+        return other
+
     def all_kinds(self) -> dict[str, int]:
         """Return the number of steps of each kind, `absent` included."""
-        counts = {kind: n for kind, n in self.kinds.items() if n > 0}
+        counts = {kind: self.kinds[kind] for kind in sorted(self.kinds)}
         n_absent = self.occurred.n_steps - sum(counts.values())
         return {**counts, ABSENT: n_absent} if n_absent > 0 else counts
 
@@ -184,13 +207,13 @@ class Manner:
         counts[ABSENT] = self.occurred.signs[sign] - sum(counts.values())
         return counts
 
-    def count_stretches(self, words: tuple[str, ...], source: Source) -> None:
+    def count_stretches(self, words: tuple[str, ...], source: Source, by: int = 1) -> None:
         for first, last in stretches_of(source):
             context = left_context(words, first)
-            self.left.update(context[:k] for k in range(1, N_LEFT + 1))
+            _shift(self.left, [context[:k] for k in range(1, N_LEFT + 1)], by)
             context = right_context(words, last)
-            self.right.update(context[:k] for k in range(1, N_RIGHT + 1))
-            self.inside.update(words[first:last])
+            _shift(self.right, [context[:k] for k in range(1, N_RIGHT + 1)], by)
+            _shift(self.inside, words[first:last], by)
 
 
 def parts_of(source: Source) -> tuple[Source, ...]:
@@ -242,20 +265,38 @@ class _ToolManner:
     n_bare: int = 0
     """Number of steps that were given no more than one thing."""
 
-    def count(self, lesson: Lesson, step: LessonStep) -> None:
+    lessons: Sequence[Lesson] = ()
+    """Those that are counted."""
+
+    def follow(self, tool: str, lessons: Sequence[Lesson]) -> None:
+        """Count some lessons and no others: what was counted before is not counted again."""
+        gone, fresh = _changes(self.lessons, lessons)
+        self.lessons = lessons
+        for some, by in ((gone, -1), (fresh, 1)):
+            for lesson in some:
+                for step in lesson.steps:
+                    if step.tool == tool:
+                        self._count(lesson, step, by)
+
+    def _count(self, lesson: Lesson, step: LessonStep, by: int) -> None:
         words, places = lesson.words, _without_taken(lesson, step)
-        self.occurred.n_steps += 1
-        self.n_bare += len(step.sources) < 2
-        self.occurred.signs.update(signs_of(words))
-        self.occurred.count_places(places)
+        self.occurred.n_steps += by
+        self.n_bare += by * (len(step.sources) < 2)
+        _shift(self.occurred.signs, signs_of(words), by)
+        self.occurred.count_places(places, by)
         for name, source in step.sources.items():
-            manner = self.parameters.get(name)
-            if manner is None:
-                manner = self.parameters[name] = Manner(self.occurred)
-            manner.count_kind(words, source)
-            manner.count_stretches(places, source)
-        hidden = _hidden(words, step)
-        self.frame.update({word for word in hidden if word != HIDDEN})
+            manner = self.parameters.setdefault(name, Manner(self.occurred))
+            manner.count_kind(words, source, by)
+            manner.count_stretches(places, source, by)
+            if not manner.kinds:
+                del self.parameters[name]
+        _shift(self.frame, {word for word in _hidden(words, step) if word != HIDDEN}, by)
+
+
+def _changes(before: Sequence[Lesson], after: Sequence[Lesson]) -> tuple[list[Lesson], list[Lesson]]:
+    """Return the lessons that went and those that came. By identity: a lesson is never changed, only replaced."""
+    known, wanted = {id(one) for one in before}, {id(one) for one in after}
+    return [one for one in before if id(one) not in wanted], [one for one in after if id(one) not in known]
 
 
 _TIMES = frozenset({"<time>", "<day>"})
@@ -290,21 +331,46 @@ def _hidden_places(lesson: Lesson) -> set[int]:
 class _General:
     """Counts over all tools: per parameter name, and over all free text."""
 
-    def __init__(self, lessons: Iterable[Lesson]) -> None:
+    def __init__(self, lessons: Sequence[Lesson]) -> None:
+        self.lessons = lessons
         self.by_name: dict[str, Manner] = {}
-        self.all = Manner(Occurrences())
         for lesson in lessons:
-            for step in lesson.steps:
-                for name, source in step.sources.items():
-                    if kind_of(source) == SAID:
-                        manner = self.by_name.get(name)
-                        if manner is None:
-                            manner = self.by_name[name] = Manner(Occurrences())
-                        words = _without_others(lesson, source)
-                        manner.occurred.count_places(words)
-                        manner.count_stretches(words, source)
+            for name, source, words in _said_in(lesson):
+                _count_at(self.by_name.setdefault(name, Manner(Occurrences())), words, source, 1)
+        self.all = Manner(Occurrences())
         for manner in self.by_name.values():
             self.all.include(manner)
+
+    def over(self, lessons: Sequence[Lesson]) -> _General:
+        """Return the counts over these lessons; what both have is not counted again."""
+        gone, fresh = _changes(self.lessons, lessons)
+        if 2 * len(fresh) > len(lessons):
+            return _General(lessons)
+        found = _General(())
+        found.lessons, found.all, found.by_name = lessons, self.all.copied(), dict(self.by_name)
+        own = dict[str, Manner]()
+        for some, by in ((gone, -1), (fresh, 1)):
+            for name, source, words in (one for lesson in some for one in _said_in(lesson)):
+                if name not in own:
+                    own[name] = self.by_name.get(name, Manner(Occurrences())).copied()
+                _count_at(own[name], words, source, by)
+                _count_at(found.all, words, source, by)
+        found.by_name |= own
+        found.by_name = {name: manner for name, manner in found.by_name.items() if manner.left}
+        return found
+
+
+def _said_in(lesson: Lesson) -> Iterator[tuple[str, Source, tuple[str, ...]]]:
+    """Yield the parameters that a request says, each with where, and the words without other arguments."""
+    for step in lesson.steps:
+        for name, source in step.sources.items():
+            if kind_of(source) == SAID:
+                yield name, source, _without_others(lesson, source)
+
+
+def _count_at(manner: Manner, words: tuple[str, ...], source: Source, by: int) -> None:
+    manner.occurred.count_places(words, by)
+    manner.count_stretches(words, source, by)
 
 
 class Manners:
@@ -313,39 +379,38 @@ class Manners:
     def __init__(self, book: LessonBook) -> None:
         self._book = book
         self._tools: dict[str, _ToolManner] = {}
+        self._stale: set[str] = set()
+        """Tools whose lessons changed since they were counted."""
         self._general: _General | None = None
+        self._is_general_stale = False
 
-    def forget(self, tools: Iterable[str]) -> None:
-        """Drop the counts of `tools`, since their lessons changed; they are counted anew when needed."""
-        for tool in tools:
-            self._tools.pop(tool, None)
-            self._general = None  # not without a change: it is counted over a thousand lessons
+    def forget(self, tools: Collection[str]) -> None:
+        """Count `tools` again, since their lessons changed: what changed, when they are next needed."""
+        self._stale.update(tools)
+        self._is_general_stale |= bool(tools)  # not without a change: it is counted over a thousand lessons
 
     @contextlib.contextmanager
-    def counting_anew(self, tools: Iterable[str]) -> Iterator[None]:
+    def counting_anew(self, tools: Collection[str]) -> Iterator[None]:
         """Count `tools` anew meanwhile, from a book that leaves some lessons out; the general counts stay."""
-        apart = set(tools)
-        kept = {tool: self._tools.pop(tool) for tool in apart if tool in self._tools}
+        self._stale.update(tools)
         try:
             yield
         finally:
-            for tool in apart:
-                self._tools.pop(tool, None)
-            self._tools |= kept
+            self._stale.update(tools)
 
     def _of_tool(self, tool: str) -> _ToolManner:
         found = self._tools.get(tool)
-        if found is None:
-            found = self._tools[tool] = _ToolManner()
-            for lesson in self._book.newest_with(tool, _N_PER_TOOL):
-                for step in lesson.steps:
-                    if step.tool == tool:
-                        found.count(lesson, step)
+        if found is None or tool in self._stale:
+            found = self._tools.setdefault(tool, _ToolManner())
+            found.follow(tool, self._book.newest_with(tool, _N_PER_TOOL))
+            self._stale.discard(tool)
         return found
 
     def _over_all(self) -> _General:
-        if self._general is None:
-            self._general = _General(self._book.sample(_N_PER_TOOL_GENERAL, _N_GENERAL))
+        if self._general is None or self._is_general_stale:
+            lessons = self._book.sample(_N_PER_TOOL_GENERAL, _N_GENERAL)
+            self._general = _General(lessons) if self._general is None else self._general.over(lessons)
+            self._is_general_stale = False
         return self._general
 
     # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────

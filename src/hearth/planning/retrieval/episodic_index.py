@@ -141,6 +141,7 @@ _OTHER_ENCODER = (
     "the prior {!r} of other devices was made with another encoder than this home's, so I plan without it; "
     "`hearth learn prior FILE` takes one made with this encoder, `hearth learn prior --remove` takes it away"
 )
+SHIPPED = "shipped"
 _MANY_READ = 400
 _ROOM = 128
 """Least number of rows for which room is made at once."""
@@ -349,8 +350,7 @@ class Remembered:
             self._sources[id] = fresh[id].source
             self.rows += _rows(id, many)
             self._lessons[id] = many
-            if self._by_text is not None:
-                self._by_text.setdefault(said_as(fresh[id].request), {})[id] = None
+        self._hear(list(lessons))
         self._teach(range(n_before, len(self.rows)))
         self._changed(n_before)
         return tools.union(*(row.tools for row in self.rows[n_before:]))
@@ -677,7 +677,7 @@ class Remembered:
         chosen = [
             k
             for k in places
-            if not self.rows[k].is_long and not (knows_shipped and self.source_of(self.rows[k].id) == "shipped")
+            if not self.rows[k].is_long and not (knows_shipped and self.source_of(self.rows[k].id) == SHIPPED)
         ]
         if chosen:
             self.fetch(self.rows[k].id for k in chosen)
@@ -716,21 +716,17 @@ class Remembered:
         return [(known[self.rows[k].id], self._forms.rows[k]) for k in chosen if self.rows[k].id in known]
 
     def _in_words(self) -> dict[int, dict[str, None]]:
-        """Return ids by the words of their requests; built when first needed, then kept up to date."""
+        """Return ids of what was taught here by the words of its requests; built when first needed, then kept."""
         if self._by_text is None:
             self._by_text = {}
-            said = [(id, text) for id, (text, *_) in self._texts.items()]
-            if self._store is not None:
-                kept = self._store.query("SELECT id, request FROM demonstration ORDER BY rowid")
-                said += [(row[0], row[1]) for row in kept if row[0] not in self._texts]
-            for id, text in said:
-                self._by_text.setdefault(said_as(text), {})[id] = None
+            for one in self.demonstrations(self.ids_beside((SHIPPED,))):
+                self._by_text.setdefault(said_as(one.request), {})[one.id] = None
         return self._by_text
 
     def _hear(self, ids: Sequence[str]) -> None:
-        """Add the words of what another process taught, if words are indexed."""
+        """Add the words of what was taught, if words are indexed."""
         if self._by_text is not None:
-            for one in self.demonstrations(ids):
+            for one in self.demonstrations([id for id in ids if self.source_of(id) != SHIPPED]):
                 self._by_text.setdefault(said_as(one.request), {})[one.id] = None
 
     def taught(self, sources: Collection[str]) -> list[Demonstration]:
