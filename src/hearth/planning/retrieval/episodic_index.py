@@ -407,6 +407,7 @@ class Remembered:
         self._forms.keep(kept)
         self._said.keep(kept)
         self.rows = [self.rows[index] for index in kept]
+        self.is_long, self.refers, self._places = self.is_long[kept], self.refers[kept], None
         self._forget_requests({self._sources[id] for id in gone})
         for same in (self._by_text or {}).values():
             for id in gone & same.keys():
@@ -427,7 +428,7 @@ class Remembered:
         fresh = self.rows[first:]
         self.is_long = np.append(self.is_long[:first], np.array([row.is_long for row in fresh], dtype=np.bool_))
         self.refers = np.append(self.refers[:first], np.array([row.has_outside for row in fresh], dtype=np.bool_))
-        if self._places is not None and 0 < first == self._places.n:
+        if self._places is not None and first == self._places.n:
             self._places.add(fresh, self.source_of)
         else:
             self._places = None
