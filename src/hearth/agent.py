@@ -136,6 +136,8 @@ from hearth.planning.dialogue.fallbacks import (
     asked_of_memory,
     events_then,
     first_alone,
+    got_things,
+    is_called_just,
     is_entitled,
     is_misplaced,
     is_of_found_things,
@@ -146,6 +148,7 @@ from hearth.planning.dialogue.fallbacks import (
     other_queries,
     replied_to,
     says_only_a_name,
+    taken_off,
     takes_away,
     ticked_on_list,
     ticked_thing,
@@ -726,21 +729,33 @@ class Agent:
         """The plan that sends the document, or the text of the note, which is there by the name that would be written;
         None where there is neither."""
         sent = with_named_file(request, found, tools)
+        noted = with_named_note(request, found, tools)
+        records = self._records_of(request, noted, "find_notes")
+        if noted is not None and is_called_just(noted, records, self._records_of(request, sent or found, "find_files")):
+            return noted
         if sent is not None and self._groundedness(request, sent) >= WHOLE:
             return sent
-        noted = with_named_note(request, found, tools)
         if noted is None or (sent is None and self._groundedness(request, cast("Plan", found)) >= WHOLE):
             return None  # the document that it was planned to send is there
-        seen = self._looked_up(request, next(step for step in noted.steps if step.tool == "find_notes"))
-        records = seen.value if seen is not None and isinstance(seen.value, list) else []
         return noted if is_entitled(noted, records) else None
+
+    def _records_of(self, request: Request, plan: Plan | Refusal | None, tool: str) -> Sequence[object]:
+        """What the first look-up of a plan by a tool finds; nothing where it has none, or may not read unasked."""
+        steps = plan.steps if isinstance(plan, Plan) else ()
+        step = next((one for one in steps if one.tool == tool), None)
+        seen = self._looked_up(request, step) if step is not None else None
+        return seen.value if seen is not None and isinstance(seen.value, list) else ()
 
     def _of_a_list(
         self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]
     ) -> Plan | Refusal | None:
         """The plan that ticks off what stands on a list and is no reminder, or a question where it is both; None where
         what was found stands."""
-        if self.monitor.rights != "all" or request.records or not self._may_be_read_otherwise(request, found):
+        if self.monitor.rights != "all" or request.records:
+            return None
+        if things := got_things(request.text, found, tools):
+            return self._taken_off(request, things, tools)
+        if not self._may_be_read_otherwise(request, found):
             return None
         thing = ticked_thing(request.text, found)
         with suppress(HearthError):
@@ -749,6 +764,15 @@ class Agent:
                 return None  # what stands there is not told where the owner's rules do not let it be read unasked
             seen = self._looked_up(request, Step("find_reminders", {"query": thing}))
             return ticked_on_list(thing, lists, bool(seen.value), found, tools) if seen is not None else None
+        return None
+
+    def _taken_off(self, request: Utterance, things: Sequence[str], tools: Mapping[str, ToolSpec]) -> Plan | None:
+        """The plan that takes what was got off the one list where all of it stands; None where it stands on none."""
+        with suppress(HearthError):
+            on = [list(lists_with([thing], self.call_context()).values()) for thing in things]
+            name = on[0][0] if len(on[0]) == 1 and all(one == on[0] for one in on) else ""
+            if name and self._looked_up(request, Step("read_list", {"list": name})) is not None:
+                return taken_off(things, name, tools)
         return None
 
     def _does_the_same(self, request: Request, reading: Plan) -> bool:

@@ -403,8 +403,14 @@ _PARTICLES = frozenset(("on", "off", "in", "out", "up", "down", "over", "back", 
 """Words that make another deed of a verb where one stands for another: "hand it in", "hand it on"; one alone may be of
 a time or a place."""
 _CONTRARY = {
-    **{"on": "off", "off": "on", "in": "out", "out": "in", "up": "down", "down": "up"},
-    **{"back": "forward", "forward": "back"},
+    "on": "off",
+    "off": "on",
+    "in": "out",
+    "out": "in",
+    "up": "down",
+    "down": "up",
+    "back": "forward",
+    "forward": "back",
 }
 _POINTS = frozenset(("it", "that", "this", "them", "those", "these", "same", "him", "her"))
 """Words that refer to what was said before, when they are among the first few."""

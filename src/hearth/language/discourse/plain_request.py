@@ -1038,6 +1038,26 @@ def asked_of_found(text: str) -> str:
     return text
 
 
+_CONTENTS_TOLD = re.compile(
+    rf"(?P<please>{_PLEASE})(?P<verb>mail|e-?mail|text|message|msg|send|tell|let)\s+(?P<who>(?!(?:me|us|it)\b)[^\s,.;:?!]+(?:\s+(?!know\b)[^\s,.;:?!]+)?)"
+    r"\s+(?:know\s+)?(?:what(?:['’]?s|\s+is|\s+we\s+have|\s+(?:is|stands)\s+written)|everything(?:\s+that['’]?s)?|all(?:\s+that['’]?s)?|"
+    r"the\s+contents?)\s+(?:on|in|of)\s+(?P<what>(?:the|my|our)\s+(?:[^\s,.;:?!]+\s+){0,4}?(?:list|(?P<note>note)s?))"
+    rf"{_END_OF_ORDER}",
+    re.IGNORECASE,
+)
+"""An order to tell somebody what stands on a list or in a note."""
+
+
+def with_its_contents(text: str) -> str:
+    """Return an order to tell somebody what is on a list as one to send it: "mail Felix what's on the packing list"."""
+    said = _CONTENTS_TOLD.fullmatch(text)
+    if said is None:
+        return text
+    what = said["what"][: said.start("note") - said.start("what")].strip() if said["note"] else said["what"]
+    verb = "send" if said["verb"].lower() == "send" else "email"
+    return f"{said['please']}{verb} {said['who']} {what}"
+
+
 def plainly(text: str) -> str:
     """Return a request as it is meant; unchanged where it is plain already. A run of blanks is one."""
     text = _RUN_OF_BLANKS.sub(" ", text)
@@ -1045,5 +1065,5 @@ def plainly(text: str) -> str:
         return text
     written = with_list_named(as_written(with_place_stated(text)))
     said = as_written(with_person_named(with_its_topic(without_repairs(without_first_try(written)))))
-    said = asked_of_found(with_list_for_both(without_remarks(said)))
+    said = with_its_contents(asked_of_found(with_list_for_both(without_remarks(said))))
     return with_its_level(with_verb(without_gaps(said)))
