@@ -1057,9 +1057,11 @@ def _turned(step: Step, steps: tuple[Step, ...], said: str, people: Iterable[str
 
 def _may_be_speech(found: Plan | Refusal, told: Told) -> bool:
     """Return whether what was found leaves it open that the whole text is told: it writes another, or nothing. Who is
-    asked for a file is sent none."""
+    asked for a file is sent none, and whose card alone would be shown is asked."""
     if isinstance(found, Refusal):
         return found.kind == "out_of_scope" and found.planner != OWNERS_WORD
+    if told.is_asked and len(found.steps) == 1 and found.steps[0].tool == _FIND and not is_taught(found):
+        return found.steps[0].arguments.get("name") == told.name
     writing = [step for step in found.steps if step.tool == _DRAFT]
     if len(writing) != 1 or _TOLD_BY & {step.tool for step in found.steps} != {_DRAFT}:
         return False
