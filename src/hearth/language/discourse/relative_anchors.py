@@ -997,8 +997,13 @@ def _written(said: Utterance) -> Told | None:
 def _asked(said: Utterance) -> Told | None:
     """Return what somebody is asked, as a question to them: "ask Ivy for the recipe"."""
     match = _ASKS.fullmatch(said.text)
-    words, name = _person_named(match["rest"], said.context) if match is not None else ("", "")
-    if match is None or not words or _asks_for_more(said, match.start("rest") + len(words), is_asked=True):
+    if match is None:
+        return None
+    words, name = _person_named(match["rest"], said.context)
+    if not words:  # somebody whom no card calls so may be meant: Tom, of Tomás
+        words = next((s.text for s in said.slots if s.kind == "unknown_person" and s.start == match.start("rest")), "")
+        name = words
+    if not words or _asks_for_more(said, match.start("rest") + len(words), is_asked=True):
         return None
     asked = said_to(match["rest"][len(words) :].strip(" ,:"), words, ())
     question = as_question(asked)
