@@ -82,12 +82,14 @@ from hearth.permissions import make_private
 from hearth.planning.arguments import alignment
 from hearth.planning.deferral import Cascade, Draft, cascade_of
 from hearth.planning.dialogue.amendments import (
+    asked_next_free,
     either_asked,
     events_between,
     in_the_other_half,
     joined,
     lacking_on_card,
     nearest_rhythm,
+    next_free,
     refused_deed,
     reminders_of_days,
     said_directly,
@@ -557,6 +559,7 @@ class Agent:
         found = with_answer(request, found, request.context, tools) or found
         found = with_noted_answer(request, found, request.context, tools) or found
         found = self._with_value_on_list(request, found, tools) or found
+        found = self._next_free(request, found, tools) or found
         found = shown_again(request, found, tools) or done_to_record(request, found, tools) or found
         return refused_deed(request, found, tools, self.recall.name) or found
 
@@ -638,6 +641,16 @@ class Agent:
         if plan is None or seen is None or not isinstance(seen.value, list) or not seen.value:
             return None
         return first_alone(plan, seen.value)
+
+    def _next_free(
+        self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]
+    ) -> Plan | Refusal | None:
+        """The plan that tells of the next evening, say, that is free, where one is asked for."""
+        asked = asked_next_free(request, found, tools)
+        seen = self._looked_up(request, asked[0]) if asked is not None else None
+        if asked is None or seen is None or not isinstance(seen.value, list):
+            return None
+        return next_free(asked[1], seen.value, request.now, found, tools)
 
     def _of_memory(self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
         """The plan to ask memory or the cloud, or to keep what states a fact, where no planner knew better."""

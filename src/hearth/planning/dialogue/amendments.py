@@ -1437,6 +1437,54 @@ def whether_free(plan: Plan, text: str, results: Sequence[StepResult], now: dt.d
     return _free_between(first, last, slots, now, is_of_busy=_NOT_FREE.search(text) is not None)
 
 
+_PART = r"(?P<part>morning|afternoon|evening|night|day)"
+_I_AM = r"(?:(?:i|we)\s+(?:am|are)|i['’]?m|we['’]?re|am\s+i|are\s+we)"
+_NEXT_FREE = tuple(
+    re.compile(rf"\s*(?:(?:so|and|ok|okay|hey|please|can\s+you)\b[\s,]*)*{form}[\s?.!]*", re.IGNORECASE)
+    for form in (
+        r"(?:(?:when|what|which)(?:['’]?s|\s+is|\s+will\s+be|\s+do\s+(?:i|we)\s+have)?\s+|"
+        rf"(?:find|show|tell|give)\s+(?:me\s+|us\s+)?(?:when\s+)?)?(?:(?:my|our|the)\s+)?next\s+free\s+{_PART}(?:\s+is)?",
+        r"(?:when|what|which)(?:['’]?s|\s+is)?\s+(?:my\s+|our\s+|the\s+)?next\s+"
+        rf"{_PART}\s+(?:(?:that|when)\s+)?{_I_AM}\s+(?:free|available)",
+        rf"(?:which|what)\s+{_PART}\s+{_I_AM}\s+(?:next\s+(?:free|available)|(?:free|available)\s+next)",
+        rf"when\s+(?:do|will)\s+(?:i|we)\s+next\s+(?:have|get)\s+an?\s+(?:free|empty)\s+{_PART}",
+        rf"when\s+(?:do|will)\s+(?:i|we)\s+(?:have|get)\s+an?\s+(?:free|empty)\s+{_PART}\s+next",
+    )
+)
+_HOURS_OF = {"morning": (8, 12), "afternoon": (12, 18), "evening": (18, 22), "night": (18, 22), "day": (8, 22)}
+_DAYS_AHEAD = 28
+
+
+def asked_next_free(request: Utterance, found: Plan | Refusal, tools: Tools) -> tuple[Step, str] | None:
+    """Return what to look up to know the next evening, say, that is free as a whole, and which part of a day is asked
+    for; None where none is, or what was found changes something."""
+    if _FREE not in tools or (isinstance(found, Plan) and (is_taught(found) or not only_reads(found, tools))):
+        return None
+    asked = next((match for form in _NEXT_FREE if (match := form.fullmatch(request.text)) is not None), None)
+    if asked is None:
+        return None
+    part = asked["part"].lower()
+    first, last = _HOURS_OF[part]
+    end = (request.now + dt.timedelta(days=_DAYS_AHEAD)).replace(hour=0, minute=0, second=0, microsecond=0)
+    start, length = request.now.replace(microsecond=0).isoformat(), f"PT{last - first}H"
+    return Step(_FREE, {"start": start, "end": end.isoformat(), "length": length}), part
+
+
+def next_free(
+    part: str, slots: Sequence[object], now: dt.datetime, found: Plan | Refusal, tools: Tools
+) -> Plan | Refusal:
+    """Return the plan that tells of the first of the free times which hold that part of a day as a whole; a refusal
+    where none does."""
+    first, last = _HOURS_OF[part]
+    for one in slots:
+        begins, ends = (_moment(one, "start"), _moment(one, "end")) if isinstance(one, Mapping) else (now, now)
+        start, end = (begins.replace(hour=hour, minute=0, second=0, microsecond=0) for hour in (first, last))
+        if begins <= start and end <= ends and start > now:
+            step = Step(_FREE, {"start": start.isoformat(), "end": end.isoformat()})
+            return check_plan(Plan((step,), confidence=1.0, planner=found.planner), tools)
+    return Refusal("out_of_scope", f"No {part} of the next four weeks is free as a whole.", planner=found.planner)
+
+
 def _asks_if_free(text: str, *, has_length: bool) -> bool:
     """Return whether a text asks whether one's own hours are free or taken, not both, and not the other way round."""
     if _IF_FREE.match(text) is None or _OF_ONESELF.search(text) is None or _OTHERWISE_FREE.search(text) is not None:
