@@ -930,6 +930,17 @@ _TICKED_ON = re.compile(
 _MEALTIME = re.compile(r"\b(lunch|dinner|tea)\s+time\b", re.IGNORECASE)
 
 
+_POST_ASKED_FOR = re.compile(
+    r"\s*(?:(?:so|and|ok|okay|hey|hi|please)\b[\s,]*)*(?:(?:is|was)\s+there\s+|(?:did|have|do)\s+(?:i|we)\s+(?:get|got|had|have|receive)\s+|"
+    r"(?:have\s+you\s+)?(?:check(?:ed)?|show(?:\s+me)?)\s+|has\s+|did\s+|what(?:['’]?s|\s+is|\s+(?:has\s+)?(?:come|came|arrived))?\s+)?"
+    r"(?:any\s+(?:new\s+|more\s+)?|(?:the|my|our|today['’]s|new)\s+|(?:(?:any|some)thing\s+)?(?:new\s+)?(?:(?:come|came|arrive|arrived)\s+)?in\s+the\s+)"
+    r"(?P<post>post)(?=\s*(?:\Z|[?.!,]|\b(?:today|tonight|yesterday|this|since|from|for|come|came|arrived?|been|here|yet|so\s+far|"
+    rf"(?:on\s+)?(?:{'|'.join(sorted(WEEKDAYS, key=len, reverse=True))}))\b))",
+    re.IGNORECASE,
+)
+"""Asks for the post as mail: "any post this morning", but not "post the poster", "the post office"."""
+
+
 def with_verb(text: str) -> str:
     """Return an order to a device that begins with the device as one that begins with a verb: "heating up to 21"."""
     found = _VERBLESS.match(text)
@@ -946,6 +957,8 @@ def as_written(text: str) -> str:
     """Return what is typed short or without its mark as it is meant: "her birthdays 3 June", "monday dinner time"."""
     text = _IN_THE_DIARY.sub(r"\g<order>:", text, count=1) if _IN_THE_DIARY.match(text) else text
     text = _TICKED_ON.sub(r"\g<order>\g<what> off", text, count=1) if _TICKED_ON.match(text) else text
+    if (asked := _POST_ASKED_FOR.match(text)) is not None:
+        text = f"{text[: asked.start('post')]}mail{text[asked.end('post') :]}"
     text = _BIRTHDAY.sub(lambda found: f"birthday{found['plural'] or ''}", text)
     return _MEALTIME.sub(r"\1time", _OWNED_PLURAL.sub(r"\1 is ", text))
 
