@@ -479,7 +479,24 @@ def _gives_way(request: Utterance, found: Plan, grounds: Grounds, tools: Mapping
         return True
     if FIND in tools and planned == {FIND} and _is_list_behind(request, found):
         return True
+    if _is_no_way_to(request, found):
+        return True
     return _is_of_a_thing(request, found) or _is_no_sum(request, found) or _is_of_another_time(request, found)
+
+
+_HOW_LONG = re.compile(
+    r"(?:.*\b)?how\s+long(?:['’]?s|\s+(?:is|are|was|does|do|did|will|can))\b"
+    r"(?!.*\b(?:until|till|til|to|before|left|away|since|ago|off|from\s+now)\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _is_no_way_to(request: Utterance, plan: Plan) -> bool:
+    """Return whether it is counted how far away an event is, where it is asked how long something lasts: "how long is
+    the notice period in the lease"."""
+    if is_taught(plan) or {step.tool for step in plan.steps} != {"next_event", _DAYS_TO}:
+        return False
+    return _HOW_LONG.match(request.text) is not None
 
 
 def _is_list_behind(request: Utterance, plan: Plan) -> bool:
