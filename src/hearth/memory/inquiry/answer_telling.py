@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from hearth import patterns as re
+from hearth.language.tokens import folded
 from hearth.memory.inquiry.answer_reading import (
     ON_A_CARD,
     SIGNS,
@@ -709,11 +710,23 @@ def card_witness(card: Card, said: str, at: dt.datetime | None = None) -> Witnes
     return Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: {said}", "file", at)
 
 
+_SHORT_NAME = re.compile(
+    r"(?:\A|(?<=\s))(?!(?:Who|What|When|Where|Which|How|Is|Are|Has|The|Did|Was)\b)([A-Z][^\W\d_]{2,})\b"
+)
+"""A word that may be a first name cut short."""
+
+
 def _named(phrase: str, cards: Sequence[Card]) -> list[Card]:
-    """Return the cards of which words say a name, the longest."""
+    """Return the cards of which words say a name, the longest; else those whose first name begins with one that they
+    say: Tomás of "Tom"."""
     said = f" {_spaced(phrase)} "
     lengths = [max((len(n) for n in _names(card) if f" {n} " in said), default=0) for card in cards]
-    return [card for n, card in zip(lengths, cards, strict=True) if n == max(lengths) > 0]
+    named = [card for n, card in zip(lengths, cards, strict=True) if n == max(lengths) > 0]
+    if named:
+        return named
+    short = [_spaced(word) for word in _SHORT_NAME.findall(phrase) if _MONTH.fullmatch(word) is None]
+    firsts = [_spaced(card.given or card.name).partition(" ")[0] for card in cards]
+    return [card for first, card in zip(firsts, cards, strict=True) if any(map(first.startswith, short))]
 
 
 def people_named(phrase: str, cards: Iterable[Card]) -> list[Card]:
@@ -764,4 +777,4 @@ def _describes(clause: str, wanted: set[str], whose: set[str]) -> bool:
 
 
 def _spaced(text: str) -> str:
-    return " ".join(re.findall(r"[^\W_]+", re.sub(r"['’]s\b", "", text.casefold())))
+    return " ".join(re.findall(r"[^\W_]+", re.sub(r"['’]s\b", "", folded(text))))
