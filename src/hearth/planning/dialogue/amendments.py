@@ -1275,6 +1275,42 @@ def swallowed(plan: Plan, said: Utterance) -> tuple[str, str] | None:
     return None
 
 
+_GOVERNS = re.compile(
+    r"(?:\b(?:will|can|could|would|should|must|may|might|shall|to|gonna|let)\b(?!['’]?n?['’]t\b|\s+not\b)|['’](?:ll|d)\b)",
+    re.IGNORECASE,
+)
+"""Words of a statement that may be said of a bare verb behind "and", too: "I'll come and move it"."""
+_STATED_AND_ORDERED = re.compile(
+    r"(?P<told>(?:(?:sorry|hi|hey|yes|no)\b,?\s+)?(?:i|we|im)\b[^.!?]*?)\s*,?\s+(?:and|so)\s+(?:(?:then|please|also)\s+)*"
+    r"(?P<order>(?P<verb>move|push|shift|postpone|reschedule|bump|delay|cancel|scrap|bring)\s+"
+    r"(?:(?P<it>it|that|this)\b|(?:the|my|our)\s|[\w'’-]+(?:\s+[\w'’-]+){0,2}\s+(?:back|forward|to|until|till|by)\s)[^.!?]*)",
+    re.IGNORECASE,
+)
+_THING_MISSED = re.compile(
+    r"\b(?:make|do|manage|attend|come\s+to|get\s+to|be\s+at)\s+(?:the\s+|my\s+|our\s+)?"
+    r"(?P<thing>(?!(?:it|that|this)\b)[^\W\d_][\w'’-]*(?:\s+[\w'’-]+){0,3})\s*\Z",
+    re.IGNORECASE,
+)
+
+
+def ordered_besides(plan: Plan, said: Utterance) -> tuple[str, str] | None:
+    """Return what is told to somebody and what the owner wants done besides, where a mail's text holds both: "tell Ida
+    I can't make lunch and move it to Monday". None where what is stated may go on, or nothing such is written."""
+    writing = [step.arguments.get("text") for step in plan.steps if step.tool in _TOLD_BY]
+    if len(writing) != 1 or not isinstance(writing[0], str) or plan.unserved or is_taught(plan):
+        return None
+    if any(step.tool not in _TOLD_BY | {_FIND, "send_mail"} for step in plan.steps):
+        return None  # what is wanted besides is done
+    start = said.text.casefold().find(" ".join(writing[0].split()[:2]).casefold())
+    both = _STATED_AND_ORDERED.fullmatch(said.text.rstrip(" .!"), start) if start > 0 else None
+    if both is None or _GOVERNS.search(both["told"]) is not None:
+        return None
+    missed = _THING_MISSED.search(both["told"]) if both["it"] else None
+    rest = both["order"][both.end("it") - both.start("order") :] if missed is not None else ""
+    order = f"{both['verb']} the {missed['thing']}{rest}" if missed is not None else both["order"]
+    return said.text[: both.end("told")], order
+
+
 def joined(first: Plan, then: Plan, tools: Mapping[str, ToolSpec]) -> Plan | None:
     """Return one plan of two, of the confidence of the less sure one; None where they do not fit together."""
     steps = (*first.steps, *shifted(then.steps, len(first.steps)))
