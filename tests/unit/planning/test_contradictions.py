@@ -479,11 +479,29 @@ def test_nothing_is_put_on_a_day_that_is_not_said_where_one_is(
         ("dinner at Moll's house on saturday", {"title": "Moll"}),
         ("Moll's party on saturday", {"title": "Moll"}),
         ("see if Moll is at Moll's on saturday", {"title": "Moll"}),
+        ("be at Moll's at 7.30 on saturday", {"title": "at Moll's", "place": "Moll's"}),
+        ("I have to be at Moll's by 7.30", {"title": "at Moll's", "place": "Moll's"}),
     ],
 )
 def test_what_takes_place_at_somebodys_is_not_called_by_the_place(text: str, kept: dict[str, str]) -> None:
     step = Step("add_event", {"title": "Moll", "start": "2026-11-28T19:30:00+00:00"})
     (_, arguments), *_ = mended(text, step)
+    assert {name: value for name, value in arguments.items() if name != "start"} == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "kept"),
+    [
+        ("stick drinks at Moll's in my diary for saturday", "drinks", {"title": "drinks", "place": "Moll's"}),
+        ("put lunch at Moll's in my diary for saturday", "lunch at Moll", {"title": "lunch", "place": "Moll's"}),
+        ("add coffee at the baker's to my diary", "coffee", {"title": "coffee", "place": "the baker's"}),
+        ("put Moll's play in my diary", "Moll's play", {"title": "Moll's play"}),
+        ("put drinks at Moll's house in my diary", "drinks", {"title": "drinks"}),
+        ("put drinks in my diary, I am at Moll's", "drinks", {"title": "drinks"}),
+    ],
+)
+def test_an_event_keeps_at_whose_it_is(text: str, title: str, kept: dict[str, str]) -> None:
+    (_, arguments), *_ = mended(text, Step("add_event", {"title": title, "start": "2026-11-28T19:30:00+00:00"}))
     assert {name: value for name, value in arguments.items() if name != "start"} == kept
 
 

@@ -635,7 +635,28 @@ def _place_as_said(plan: Plan, said: _Said) -> Plan:
             continue
         title = {"title": owned["what"]} if is_titled else {}
         steps[k] = replace(step, arguments={**step.arguments, _PLACE: owned["place"], **title})
-    return _with_steps(plan, steps)
+    return _with_steps(plan, [_at_somebodys(step, said) for step in steps])
+
+
+_AT_SOMEBODYS = re.compile(r"\bat\s+(?P<place>(?:(?:the|my|our)\s+)?(?P<who>[^\W\d_][\w-]*)['’]s)(?!\w)", re.IGNORECASE)
+_BE = re.compile(r"\b(?:be|i\s+am|i['’]?m|we\s+are|we['’]re)\s*\Z", re.IGNORECASE)
+
+
+def _at_somebodys(step: Step, said: _Said) -> Step:
+    """Keep the place of an event that is called after somebody and stands behind what takes place ("dinner at Moll's in
+    my diary"); who is to be there has an event of that name: "be at Moll's at 6"."""
+    owned = _AT_SOMEBODYS.search(said.text) if step.tool == _EVENT and _PLACE not in step.arguments else None
+    title = step.arguments.get("title")
+    if owned is None or not isinstance(title, str) or not _ends_place(said, owned.end()):
+        return step
+    before, at_who = said.text[: owned.start()].rstrip(), re.compile(rf"\s+at\s+{re.escape(owned['who'])}\Z", re.I)
+    if title.casefold() == owned["who"].casefold() and _BE.search(before) is not None:
+        title = owned[0]
+    elif at_who.search(title) is not None:
+        title = at_who.sub("", title)
+    elif re.search(rf"(?<!\w){re.escape(title)}\Z", before, re.I) is None:
+        return step
+    return replace(step, arguments={**step.arguments, "title": title, _PLACE: owned["place"]})
 
 
 _BEFORE_PLACE = (
@@ -643,7 +664,9 @@ _BEFORE_PLACE = (
     r"(?P<what>(?!(?:at|be|am|is|go|meet|stay|sleep|see)\b)[^\W\d_][\w-]*(?:\s(?!at\b)[\w-]+)?)\s+)?"
 )
 """What takes place, where it begins the request or what is put into the calendar."""
-_ENDS_PLACE = re.compile(r"\s*(?:\Z|[.,;!?])|\s+(?:from|now|instead|on|in|at|for|with|and|please)\b", re.IGNORECASE)
+_ENDS_PLACE = re.compile(
+    r"\s*(?:\Z|[.,;!?])|\s+(?:from|now|instead|on|in|into|to|at|by|for|with|and|please)\b", re.IGNORECASE
+)
 
 
 def _ends_place(said: _Said, place: int) -> bool:
