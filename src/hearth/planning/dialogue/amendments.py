@@ -661,7 +661,7 @@ def _at_somebodys(step: Step, said: _Said) -> Step:
 
 _BEFORE_PLACE = (
     r"(?:(?:\A|\b(?:put|add|book|enter|schedule|pencil\s+in|got|have)\s+)(?:an?\s+|the\s+)?"
-    r"(?P<what>(?!(?:at|be|am|is|go|meet|stay|sleep|see)\b)[^\W\d_][\w-]*(?:\s(?!at\b)[\w-]+)?)\s+)?"
+    r"(?P<what>(?!(?:to|at|be|am|is|go|meet|stay|sleep|see)\b)[^\W\d_][\w-]*(?:\s(?!at\b)[\w-]+)?)\s+)?"
 )
 """What takes place, where it begins the request or what is put into the calendar."""
 _ENDS_PLACE = re.compile(
