@@ -682,3 +682,29 @@ def test_a_move_that_is_hearsay_or_a_thought_is_not_done(text: str, is_moved: bo
     move = Step("move_event", {"event": Ref(0, ("id",)), "start": view(text, "start")})
     found = held(text, Step("find_events", {"query": "eye test"}), move)
     assert isinstance(found, Plan) == is_moved
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "left"),
+    [
+        ("happy birthday on saturday morning", "happy birthday", ("on saturday morning",)),
+        ("merry christmas on the 24th", "merry christmas", ("on the 24th",)),
+        ("happy new year at 8 tomorrow", "happy new year", ("at 8 tomorrow",)),
+        ("good night, dad, tomorrow at ten", "good night, dad, tomorrow at ten", ()),
+        ("good night tomorrow at ten", "good night", ("tomorrow at ten",)),
+        ("happy birthday", "happy birthday", ()),
+        ("happy birthday for saturday", "happy birthday for saturday", ()),
+        ("see you on saturday", "see you on saturday", ()),
+        ("good luck tomorrow", "good luck tomorrow", ()),
+        ("congratulations on Saturday", "congratulations on Saturday", ()),
+        ("happy to come on saturday", "happy to come on saturday", ()),
+        ("the party is on saturday", "the party is on saturday", ()),
+    ],
+)
+def test_when_a_wish_is_to_be_written_is_no_part_of_it(text: str, written: str, left: tuple[str, ...]) -> None:
+    steps = (Step("find_contact", {"name": "Moll"}), Step("draft_mail", {"to": [Ref(0, ("email",))], "text": text}))
+    found = held(f"text Moll {text}", *steps)
+    assert isinstance(found, Plan)
+    assert (found.steps[1].arguments["text"], found.unserved) == (written, left)
+    sent = held(f"send Moll {text}", *steps, Step("send_mail", {"draft": Ref(1, ("id",))}))
+    assert isinstance(sent, Refusal) is bool(left)

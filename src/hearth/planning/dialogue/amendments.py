@@ -234,6 +234,37 @@ def _at_instead_of_before(plan: Plan, said: _Said) -> str:
     return "I could not work out when that is, so I set no reminder: ask me when it is, then say when to remind you."
 
 
+_WISHED = re.compile(
+    r"\s*(?:an?\s+)?(?:very\s+)?(?:(?:happy|merry|blessed|joyful)\s+(?:new\s+|\d{1,3}(?:st|nd|rd|th)\s+)?[^\W\d_]+|"
+    r"congrat(?:s|ulations)|good\s+(?:night|morning)|"
+    r"season['’]?s\s+greetings|all\s+the\s+best|get\s+well(?:\s+soon)?)(?:\s+(?:mum|mom|dad|love|darling|dear))?[\s,!.]*",
+    re.IGNORECASE,
+)
+"""A wish as it is written on a card, which nobody writes ahead of its day."""
+_NOT_SENT_LATER = "I can send only at once, not at a time you name. Say it again then, or ask me to remind you of it."
+
+
+def _wish_of_its_day(plan: Plan, said: _Said) -> Plan | Refusal:
+    """Take the time at which a wish is to be written out of its text, and tell it as left undone: "text Karin happy
+    birthday on Monday"; refuse where it would be sent at once."""
+    for k, step in enumerate(plan.steps):
+        text = step.arguments.get("text")
+        wish = _WISHED.match(text) if step.tool == _DRAFT and isinstance(text, str) else None
+        when = wish.string[wish.end() :].rstrip(" .!") if wish is not None else ""
+        at = next((slot for slot in said.times(when) if slot.cue_start == 0 and slot.end == len(when)), None)
+        if wish is None or at is None or at.cue not in ("", "on", "at"):
+            continue
+        is_of_occasion = wish[0].casefold().startswith("congrat") and at.cue == "on"
+        if is_of_occasion or str(at.views.get("start", "")) <= said.utterance.now.isoformat():
+            continue
+        if any(one.tool == "send_mail" for one in plan.steps):
+            return Refusal("out_of_scope", _NOT_SENT_LATER, planner=plan.planner)
+        steps = list(plan.steps)
+        steps[k] = replace(step, arguments={**step.arguments, "text": wish[0].strip(" ,.")})
+        return replace(_with_steps(plan, steps), unserved=(*plan.unserved, when))
+    return plan
+
+
 def _mused_move(plan: Plan, said: _Said) -> str:
     """Refuse to move what somebody says, or the owner only considers, needs moving."""
     moves = any(step.tool == "move_event" for step in plan.steps)
@@ -854,6 +885,7 @@ _MENDS: tuple[_Mend, ...] = (
     _not_added_again,
     _all_invited,
     _not_on_another_day,
+    _wish_of_its_day,
 )
 
 
