@@ -708,3 +708,20 @@ def test_when_a_wish_is_to_be_written_is_no_part_of_it(text: str, written: str, 
     assert (found.steps[1].arguments["text"], found.unserved) == (written, left)
     sent = held(f"send Moll {text}", *steps, Step("send_mail", {"draft": Ref(1, ("id",))}))
     assert isinstance(sent, Refusal) is bool(left)
+
+
+@pytest.mark.parametrize(
+    ("text", "has_end"),
+    [
+        ("drill monday after work", False),
+        ("drill monday after lunch", False),
+        ("drill after work on monday", False),
+        ("drill monday evening", True),
+        ("drill monday before lunch", True),
+        ("drill all of monday", True),
+    ],
+)
+def test_what_is_after_something_does_not_last_to_the_end_of_the_day(text: str, has_end: bool) -> None:
+    (slot,) = (one for one in find_slots(text, FIXED_NOW, Context()) if one.kind == "time")
+    step = Step("add_event", {"title": "drill", "start": slot.views["start"], "end": slot.views["end"]})
+    assert ("end" in mended(text, step)[0][1]) == has_end

@@ -466,6 +466,20 @@ def _of_found_length(plan: Plan, said: _Said) -> Plan:
     return _with_steps(plan, steps)
 
 
+def _open_end(plan: Plan, said: _Said) -> Plan:
+    """Mend an event that would last to the end of the day as it is only said what it is after: "dentist after work"."""
+    after = {
+        (slot.views.get("start"), slot.views.get("end"))
+        for slot in said.utterance.times
+        if "after" in (slot.cue.lower(), *slot.text.lower().split()[:-1]) and "time" not in slot.views
+    }
+    steps = list(plan.steps)
+    for k, step in enumerate(steps):
+        if step.tool == _EVENT and (step.arguments.get("start"), step.arguments.get("end")) in after:
+            steps[k] = replace(step, arguments={name: one for name, one in step.arguments.items() if name != "end"})
+    return _with_steps(plan, steps)
+
+
 def _stretch(start: str, slots: Sequence[Slot], spec: ToolSpec) -> dict[str, Argument]:
     """Return the arguments for the time that was said: a moment, from a moment on, or a stretch."""
     first, last = (str(slots[0].views.get(view, "")) for view in ("start", "end")) if len(slots) == 1 else ("", "")
@@ -871,6 +885,7 @@ _MENDS: tuple[_Mend, ...] = (
     _with_length,
     _then_alone,
     _of_found_length,
+    _open_end,
     _of_said_date,
     _named_mail,
     _unread_as_said,
