@@ -720,7 +720,7 @@ class Agent:
     def _told(request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
         """The plan to keep what the request states; None where it states nothing, or what was found stands."""
         plan = told_to_memory(request, found, tools)
-        return plan if plan is not None and facts_in(request.text, request.now) else None
+        return plan if plan is not None and facts_in(request.with_names, request.now) else None
 
     def _of_named_things(
         self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]
@@ -901,6 +901,8 @@ class Agent:
     def _learn_facts(self, episode: Episode) -> None:
         """Hold true what the request itself says, unless the owner said no to it; never what was found or answered."""
         request = episode.request
+        if episode.plan is not None and any(step.tool == "remember" for step in episode.plan.steps):
+            request = replace(request, text=Utterance.of(request, self.context()).with_names)
         # Most requests say nothing: the contacts are looked at for the others only.
         if episode.answer.status != "denied" and facts_in(request.text, request.now):
             people = [(e.name, *e.aliases) for e in self.context().entities if e.kind == "person"]

@@ -567,6 +567,13 @@ def test_unread_mails_alone_are_looked_up_where_it_is_said(text: str, is_kept: b
         ("new contact, nele busch, dog sitter, 0151 5550123", "nele busch", "nele busch"),
         ("new contact, nele busch, dog sitter, 0151 5550123", "busch", "busch"),
         ("save this number 0151 5550123, it's nele's", "nele", "nele"),
+        ("new number, nele busch, dog sitter, 0151 5550123", "number", "nele busch"),
+        ("new number, nele busch, dog sitter, 0151 5550123", "dog sitter", "nele busch"),
+        ("new number, Nele Busch the dog sitter, 0151 5550123", "number", "Nele Busch"),
+        ("new number: Nele Busch, dog sitter, 0151 5550123", "Nele", "Nele Busch"),
+        ("new dog sitter, Nele Busch, 0151 5550123", "dog sitter", "Nele Busch"),
+        ("add the dog sitter of Ida Marsh and Bo Lind, 0151 5550123", "dog sitter", "dog sitter"),
+        ("add Nele, 0151 5550123, she knows Ida Marsh", "Nele", "Nele"),
     ],
 )
 def test_a_new_contact_is_called_by_what_is_named_first(text: str, taken: str, name: str) -> None:
@@ -585,6 +592,12 @@ def test_who_is_a_contact_already_is_looked_up_and_not_added() -> None:
     assert mended("add karin as a new contact", added) == [("add_contact", {"name": "Karin Vogt"})]
     stranger = Step("add_contact", {"name": "Nele Busch"})
     assert mended("add nele busch", stranger) == [("add_contact", {"name": "Nele Busch"})]
+
+
+def test_a_contact_that_is_only_called_number_has_no_name() -> None:
+    added = Step("add_contact", {"name": "number", "phone": "01515550123"})
+    assert isinstance(held("new number 0151 5550123", added), Refusal)
+    assert not isinstance(held("new number 0151 5550123", Step("add_contact", {"name": "Nele"})), Refusal)
 
 
 def test_a_number_replaces_none_on_a_card_that_is_there() -> None:

@@ -743,6 +743,27 @@ def _place_beside_title(plan: Plan, said: _Said) -> Plan:
     return _with_steps(plan, steps)
 
 
+_FULL_NAME = re.compile(r"(?<![\w'’])[^\W\d_a-z][\w'’-]+(?:\s+[^\W\d_a-z][\w'’-]+)+")
+_NO_NAMES = frozenset(("number", "phone", "mobile", "contact", "card", "email", "mail", "address", "person", "new"))
+
+
+def _contact_as_named(plan: Plan, said: _Said) -> Plan | Refusal:
+    """Call a new contact by the one full name that is said, where a part of it was taken or what it is beside: "new
+    number, Nuala Grace the physio"; ask for the name where only "number" was."""
+    steps = list(plan.steps)
+    for k, step in enumerate(steps):
+        name = step.arguments.get("name")
+        if step.tool != "add_contact" or not isinstance(name, str):
+            continue
+        full = {found[0] for found in _FULL_NAME.finditer(said.text) if found.start() or name in found[0]}
+        one = re.sub(r"['’]s\Z", "", full.pop()) if len(full) == 1 else ""
+        if one and one != name and (name.islower() or set(name.split()) < set(one.split())):
+            steps[k] = replace(step, arguments={**step.arguments, "name": one})
+        elif set(name.lower().split()) <= _NO_NAMES:
+            return Refusal("needs", "What is their name?", ("add_contact.name",), planner=plan.planner)
+    return _with_steps(plan, steps)
+
+
 _ADD_TO_LIST = "add_to_list"
 
 
@@ -793,7 +814,7 @@ def _whole_items(plan: Plan, said: _Said) -> Plan:
 _ADD_CONTACT, _CHANGE_CONTACT = "add_contact", "change_contact"
 _CONTACT_SAID = re.compile(
     r"\W*(?:(?:please|pls|can\s+you|could\s+you|ok|okay|and)[\s,]+)*(?:(?:add|save|store|create|make|put(?:\s+in)?)\s+)?"
-    r"(?:(?:an?|another|this)\s+)?(?:new\s+)?(?:(?:contact|person|card)\b(?:\s+(?:please|pls|for\s+me))*\s*[,:–-]?\s*"
+    r"(?:(?:an?|another|this)\s+)?(?:new\s+)?(?:(?:contact|person|card|number|phone|mobile)\b(?:\s+(?:please|pls|for\s+me))*\s*[,:–-]?\s*"
     r"(?:(?:for|called|named)\s+)?)?(?P<name>[^\W\d_][^,;:\d@()]{0,59}?)\s*,",
     re.IGNORECASE,
 )
@@ -817,6 +838,7 @@ def _first_named(plan: Plan, said: _Said) -> Plan:
     else:
         is_of_more = taken.casefold() in said.text[first.end() :].casefold()
         is_of_more = is_of_more and taken.casefold() not in name.casefold()
+        is_of_more = is_of_more or set(taken.lower().split()) <= _NO_NAMES
     if not is_of_more or len(name.split()) > _MOST_NAMES:
         return plan
     steps = list(plan.steps)
@@ -897,6 +919,7 @@ _MENDS: tuple[_Mend, ...] = (
     _whole_items,
     _whole_deed,
     _first_named,
+    _contact_as_named,
     _not_added_again,
     _all_invited,
     _not_on_another_day,
