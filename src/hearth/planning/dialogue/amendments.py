@@ -757,7 +757,8 @@ def _contact_as_named(plan: Plan, said: _Said) -> Plan | Refusal:
             continue
         full = {found[0] for found in _FULL_NAME.finditer(said.text) if found.start() or name in found[0]}
         one = re.sub(r"['’]s\Z", "", full.pop()) if len(full) == 1 else ""
-        if one and one != name and (name.islower() or set(name.split()) < set(one.split())):
+        is_more = re.fullmatch(rf"{re.escape(one)}\s+(?:the|my|our)\s.*", name, re.IGNORECASE) is not None
+        if one and one != name and (name.islower() or is_more or set(name.split()) < set(one.split())):
             steps[k] = replace(step, arguments={**step.arguments, "name": one})
         elif set(name.lower().split()) <= _NO_NAMES:
             return Refusal("needs", "What is their name?", ("add_contact.name",), planner=plan.planner)
