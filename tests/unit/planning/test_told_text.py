@@ -116,6 +116,8 @@ def test_a_draft_is_turned_where_the_request_tells(said: str, text: str, turned:
         ("what it costs and when it comes", "Can you tell me what it costs and when it comes?"),
         ("for the scores, the dates and the address", "Could I have the scores, the dates and the address, please?"),
         ("the deposit, I lost it", "the deposit, I lost it"),
+        ("for the recipe, please", "Could I have the recipe, please?"),
+        ("if you can come please", "Can you come?"),
         ("the deposit", "the deposit"),
         ("for 20", "for 20"),
     ],

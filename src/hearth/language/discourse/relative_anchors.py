@@ -1133,13 +1133,16 @@ _AND_ASKED = re.compile(rf"(?P<first>[^.?!]{{2,200}}?),?\s+and\s+(?P<rest>{_ASKE
 _SENTENCES = re.compile(r"(?P<first>[^.?!]{2,200}[.?!])\s+(?P<rest>[^\s.?!].*)", re.DOTALL)
 
 
+_PLEASE_LAST = re.compile(r"[\s,]+(?:please|pls|thanks)\Z", re.IGNORECASE)
+
+
 def as_question(text: str) -> str:
     """Return "if you can come" as "Can you come?", "what it costs" as "Can you tell me what it costs?"; unchanged where
     the words are nothing that somebody is asked. Sentences after the first stay as they are."""
     if (several := _SENTENCES.fullmatch(text)) is not None:
         question = as_question(several["first"])
         return text if question == several["first"] else f"{question} {several['rest']}"
-    bare = text.rstrip(" .?!")
+    bare = _PLEASE_LAST.sub("", text.rstrip(" .?!")) or text
     if (further := _with_what_follows(bare)) is not None:
         return further
     if (asked := _ASKED.fullmatch(bare)) is not None and (question := _to_you(asked)):
