@@ -736,5 +736,5 @@ def test_when_a_wish_is_to_be_written_is_no_part_of_it(text: str, written: str, 
 )
 def test_what_is_after_something_does_not_last_to_the_end_of_the_day(text: str, has_end: bool) -> None:
     (slot,) = (one for one in find_slots(text, FIXED_NOW, Context()) if one.kind == "time")
-    step = Step("add_event", {"title": "drill", "start": slot.views["start"], "end": slot.views["end"]})
+    step = Step("add_event", {"title": "drill", "start": str(slot.views["start"]), "end": str(slot.views["end"])})
     assert ("end" in mended(text, step)[0][1]) == has_end
