@@ -19,6 +19,7 @@ from hearth.language.discourse.plain_request import plainly
         ("did I get any post from Ida", "did I get any mail from Ida"),
         ("has the post come yet", "has the mail come yet"),
         ("what came in the post", "what came in the mail"),
+        ("what was in the post yesterday", "what was in the mail yesterday"),
         ("let Ida know what's on the camping list please", "email Ida the camping list"),
         ("send Bo everything on the shopping list", "send Bo the shopping list"),
         ("text Ida what's in the gift ideas note", "email Ida the gift ideas"),

@@ -481,6 +481,8 @@ def test_nothing_is_put_on_a_day_that_is_not_said_where_one_is(
         ("see if Moll is at Moll's on saturday", {"title": "Moll"}),
         ("be at Moll's at 7.30 on saturday", {"title": "at Moll's", "place": "Moll's"}),
         ("I have to be at Moll's by 7.30", {"title": "at Moll's", "place": "Moll's"}),
+        ("pick up Lina at Moll's on saturday", {"title": "pick up Lina", "place": "Moll's"}),
+        ("find out if it is at Moll's on saturday", {"title": "Moll"}),
     ],
 )
 def test_what_takes_place_at_somebodys_is_not_called_by_the_place(text: str, kept: dict[str, str]) -> None:
@@ -572,6 +574,8 @@ def test_unread_mails_alone_are_looked_up_where_it_is_said(text: str, is_kept: b
         ("new number, Nele Busch the dog sitter, 0151 5550123", "number", "Nele Busch"),
         ("new number: Nele Busch, dog sitter, 0151 5550123", "Nele", "Nele Busch"),
         ("new dog sitter, Nele Busch, 0151 5550123", "dog sitter", "Nele Busch"),
+        ("new dog sitter, Nele Vogt, 0151 5550123", "Karin Vogt", "Nele Vogt"),
+        ("new number for Karin, 0151 5550123", "Karin Vogt", "Karin Vogt"),
         ("add the dog sitter of Ida Marsh and Bo Lind, 0151 5550123", "dog sitter", "dog sitter"),
         ("add Nele, 0151 5550123, she knows Ida Marsh", "Nele", "Nele"),
     ],
@@ -738,3 +742,12 @@ def test_what_is_after_something_does_not_last_to_the_end_of_the_day(text: str, 
     (slot,) = (one for one in find_slots(text, FIXED_NOW, Context()) if one.kind == "time")
     step = Step("add_event", {"title": "drill", "start": str(slot.views["start"]), "end": str(slot.views["end"])})
     assert ("end" in mended(text, step)[0][1]) == has_end
+
+
+def test_what_is_before_work_begins_before_it() -> None:
+    text = "drill monday before work"
+    (slot,) = (one for one in find_slots(text, FIXED_NOW, Context()) if one.kind == "time")
+    step = Step("add_event", {"title": "drill", "start": str(slot.views["start"]), "end": str(slot.views["end"])})
+    (_, arguments), *_ = mended(text, step)
+    assert arguments == {"title": "drill", "start": str(slot.views["datetime"])}
+    assert "T07:00" in str(arguments["start"])

@@ -932,7 +932,7 @@ _MEALTIME = re.compile(r"\b(lunch|dinner|tea)\s+time\b", re.IGNORECASE)
 
 _POST_ASKED_FOR = re.compile(
     r"\s*(?:(?:so|and|ok|okay|hey|hi|please)\b[\s,]*)*(?:(?:is|was)\s+there\s+|(?:did|have|do)\s+(?:i|we)\s+(?:get|got|had|have|receive)\s+|"
-    r"(?:have\s+you\s+)?(?:check(?:ed)?|show(?:\s+me)?)\s+|has\s+|did\s+|what(?:['’]?s|\s+is|\s+(?:has\s+)?(?:come|came|arrived))?\s+)?"
+    r"(?:have\s+you\s+)?(?:check(?:ed)?|show(?:\s+me)?)\s+|has\s+|did\s+|what(?:['’]?s|\s+is|\s+was|\s+(?:has\s+)?(?:come|came|arrived))?\s+)?"
     r"(?:any\s+(?:new\s+|more\s+)?|(?:the|my|our|today['’]s|new)\s+|(?:(?:any|some)thing\s+)?(?:new\s+)?(?:(?:come|came|arrive|arrived)\s+)?in\s+the\s+)"
     r"(?P<post>post)(?=\s*(?:\Z|[?.!,]|\b(?:today|tonight|yesterday|this|since|from|for|come|came|arrived?|been|here|yet|so\s+far|"
     rf"(?:on\s+)?(?:{'|'.join(sorted(WEEKDAYS, key=len, reverse=True))}))\b))",

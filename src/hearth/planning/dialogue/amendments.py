@@ -467,16 +467,26 @@ def _of_found_length(plan: Plan, said: _Said) -> Plan:
 
 
 def _open_end(plan: Plan, said: _Said) -> Plan:
-    """Mend an event that would last to the end of the day as it is only said what it is after: "dentist after work"."""
+    """Mend an event that would last to the end of the day, or from its beginning, as it is only said what it is after
+    or before: "dentist after work", "gym before work"."""
     after = {
         (slot.views.get("start"), slot.views.get("end"))
         for slot in said.utterance.times
         if "after" in (slot.cue.lower(), *slot.text.lower().split()[:-1]) and "time" not in slot.views
     }
+    ahead = {
+        (slot.views.get("start"), slot.views.get("end")): str(slot.views["datetime"])
+        for slot in said.utterance.times
+        if "before" in (slot.cue.lower(), *slot.text.lower().split()[:-1]) and "time" not in slot.views
+        if "datetime" in slot.views and str(slot.views["datetime"]) < str(slot.views.get("end", ""))
+    }
     steps = list(plan.steps)
     for k, step in enumerate(steps):
-        if step.tool == _EVENT and (step.arguments.get("start"), step.arguments.get("end")) in after:
-            steps[k] = replace(step, arguments={name: one for name, one in step.arguments.items() if name != "end"})
+        span = (step.arguments.get("start"), step.arguments.get("end"))
+        if step.tool != _EVENT or (span not in after and span not in ahead):
+            continue
+        kept = {name: one for name, one in step.arguments.items() if name != "end"}
+        steps[k] = replace(step, arguments={**kept, "start": ahead.get(span, kept["start"])})
     return _with_steps(plan, steps)
 
 
@@ -687,6 +697,15 @@ _AT_SOMEBODYS = re.compile(r"\bat\s+(?P<place>(?:(?:the|my|our)\s+)?(?P<who>[^\W
 _BE = re.compile(r"\b(?:be|i\s+am|i['’]?m|we\s+are|we['’]re)\s*\Z", re.IGNORECASE)
 
 
+_DEED_THERE = re.compile(
+    r"(?:(?:please|so|and|ok|okay|i|we|have|need|got|['’]ve|to)\s+)*"
+    r"(?P<deed>(?:collect|fetch|get|pick|drop|bring|take|leave|feed|water|play|practise|practice|babysit|help|visit)\b"
+    r"(?:\s+(?!(?:if|is|are|was|at|on|in|that|and)\b)[\w'’-]+){1,4})",
+    re.IGNORECASE,
+)
+"""What is to be done at somebody's: "pick up Lina"."""
+
+
 def _at_somebodys(step: Step, said: _Said) -> Step:
     """Keep the place of an event that is called after somebody and stands behind what takes place ("dinner at Moll's in
     my diary"); who is to be there has an event of that name: "be at Moll's at 6"."""
@@ -695,8 +714,11 @@ def _at_somebodys(step: Step, said: _Said) -> Step:
     if owned is None or not isinstance(title, str) or not _ends_place(said, owned.end()):
         return step
     before, at_who = said.text[: owned.start()].rstrip(), re.compile(rf"\s+at\s+{re.escape(owned['who'])}\Z", re.I)
-    if title.casefold() == owned["who"].casefold() and _BE.search(before) is not None:
-        title = owned[0]
+    if title.casefold() in (owned["who"].casefold(), owned["place"][:-2].casefold()):
+        deed = _DEED_THERE.fullmatch(before)
+        if deed is None and _BE.search(before) is None:
+            return step
+        title = deed["deed"] if deed is not None else owned[0]
     elif at_who.search(title) is not None:
         title = at_who.sub("", title)
     elif re.search(rf"(?<!\w){re.escape(title)}\Z", before, re.I) is None:
@@ -758,7 +780,9 @@ def _contact_as_named(plan: Plan, said: _Said) -> Plan | Refusal:
         full = {found[0] for found in _FULL_NAME.finditer(said.text) if found.start() or name in found[0]}
         one = re.sub(r"['’]s\Z", "", full.pop()) if len(full) == 1 else ""
         is_more = re.fullmatch(rf"{re.escape(one)}\s+(?:the|my|our)\s.*", name, re.IGNORECASE) is not None
-        if one and one != name and (name.islower() or is_more or set(name.split()) < set(one.split())):
+        is_other = name not in said.text and bool(set(name.split()) & set(one.split()))  # another Brandt
+        is_part = name.islower() or set(name.split()) < set(one.split())
+        if one and one != name and (is_part or is_more or is_other):
             steps[k] = replace(step, arguments={**step.arguments, "name": one})
         elif set(name.lower().split()) <= _NO_NAMES:
             return Refusal("needs", "What is their name?", ("add_contact.name",), planner=plan.planner)
