@@ -645,6 +645,19 @@ def named_card_answer(question: str, call: CallContext) -> HomeAnswer | None:
     return _card_told(question, card, (), _JOINED if _MAY_DIFFER.search(field) else 1.0)
 
 
+def is_on_anothers_card(question: str, found: HomeAnswer, call: CallContext) -> bool:
+    """Return whether a field of the card of one person is asked for, and another's card answers: no birthday of Priya's
+    is Sam's, whose card has none."""
+    asked = _FIELD_OF.fullmatch(question)
+    if asked is None or not found.witnesses or not found.witnesses[0].where.startswith("card “"):
+        return False
+    who = asked["who"] or asked["whom"]
+    card = _only(_named(who, cards_of(call)))
+    is_all = card is not None and keys_of(_spaced(who)) <= keys_of(" ".join(_names(card)))
+    is_meant = card is not None and (is_all or len(who.split()) == 1)
+    return card is not None and is_meant and found.witnesses[0].where != f"card “{card.name}”"
+
+
 def birthday_answer(question: str, call: CallContext) -> HomeAnswer | None:
     """Tell the birthday on the card of somebody whom a question names, or calls what they are: nothing else says it as
     surely. None where anything else is asked, or no card or several are meant."""
