@@ -517,6 +517,8 @@ class Agent:
         if not isinstance(first, Plan):
             return found
         then = self._planned(replace(said.saying(meant.text), records=meant.records), tools)
+        if isinstance(then, Refusal) and then.kind != "needs":
+            return found  # "and move the chairs" is nothing for the calendar, and may be told
         both = joined(first, then, tools) if isinstance(then, Plan) else None
         return both or replace(first, unserved=(*first.unserved, parts[1]))
 

@@ -116,6 +116,7 @@ def test_a_draft_is_turned_where_the_request_tells(said: str, text: str, turned:
         ("what it costs and when it comes", "Can you tell me what it costs and when it comes?"),
         ("for the scores, the dates and the address", "Could I have the scores, the dates and the address, please?"),
         ("the deposit, I lost it", "the deposit, I lost it"),
+        ("to come so I can show you the roof", "Can you come so I can show you the roof?"),
         ("for the recipe, please", "Could I have the recipe, please?"),
         ("if you can come please", "Can you come?"),
         ("the deposit", "the deposit"),

@@ -1116,7 +1116,7 @@ _THING = re.compile(r"for\s+(?P<rest>[^\W\d].*)", re.IGNORECASE | re.DOTALL)
 _INDIRECT = re.compile(rf"(?:if|whether|{_WH})\s+\S.*", re.IGNORECASE | re.DOTALL)
 
 
-_WHY = r"(?:because|cos|coz|cause|since|as|so)\s+"
+_WHY = r"(?:because|cos|coz|cause|since|as)\s+"
 _STATEMENT = (
     rf"(?:(?:i|we|he|she|it|they|you|mine|ours|that|there)\b|(?:the|my|our)\s+(?:[^\s.?!,;]+\s+){{1,4}}?{_VERB}\b)[^?]*"
 )
