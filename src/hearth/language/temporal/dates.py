@@ -565,7 +565,7 @@ def _day(line: Line, text: str, index: int, cue: str, is_joined: bool) -> Readin
     if word in PARTS:
         return _part(line, index, cue, is_joined)
     if (cue, word) in OCCUPIED:
-        return (Said(part=OCCUPIED[cue, word]), index + 1) if line.word(index + 1) in _AFTER_WORK else None
+        return _beside_work(line, index, OCCUPIED[cue, word])
     if word in ("early", "late", "mid", "later"):
         return _early_or_late(line, text, index, cue)
     return _special(line, text, index, cue)
@@ -943,6 +943,13 @@ def _part(line: Line, index: int, cue: str, is_joined: bool) -> Reading:
     if not allowed or (word == "eve" and not is_joined):
         return None
     return Said(part=PARTS[word]), index + 1
+
+
+def _beside_work(line: Line, index: int, part: Part) -> Reading:
+    """Read "after work" where nothing goes on from it, and no clock time says when that is: "after school, 15:35"."""
+    behind = line.tokens[index + 2].kind if index + 2 < len(line.tokens) else ""
+    is_timed = line.word(index + 1) in (",", "at") and behind in ("clock", "number")
+    return (Said(part=part), index + 1) if line.word(index + 1) in _AFTER_WORK and not is_timed else None
 
 
 def _of_that_day(line: Line, index: int) -> Reading:
