@@ -82,12 +82,15 @@ from hearth.permissions import make_private
 from hearth.planning.arguments import alignment
 from hearth.planning.deferral import Cascade, Draft, cascade_of
 from hearth.planning.dialogue.amendments import (
+    asked_next_free,
     either_asked,
     events_between,
     in_the_other_half,
     joined,
     lacking_on_card,
     nearest_rhythm,
+    next_free,
+    ordered_besides,
     refused_deed,
     reminders_of_days,
     said_directly,
@@ -136,6 +139,8 @@ from hearth.planning.dialogue.fallbacks import (
     asked_of_memory,
     events_then,
     first_alone,
+    got_things,
+    is_called_just,
     is_entitled,
     is_misplaced,
     is_of_found_things,
@@ -146,6 +151,7 @@ from hearth.planning.dialogue.fallbacks import (
     other_queries,
     replied_to,
     says_only_a_name,
+    taken_off,
     takes_away,
     ticked_on_list,
     ticked_thing,
@@ -472,6 +478,7 @@ class Agent:
             first, then = (self._planned(said.saying(part), tools) for part in parts)
             both = joined(first, then, tools) if isinstance(first, Plan) and isinstance(then, Plan) else None
             found = both or found
+        found = self._with_what_is_ordered(said, found, tools)
         found = replace(found, unserved=(*found.unserved, manner)) if manner else found
         found = with_her_named(found, said)
         found = with_each_device(with_state_asked(found, said, tools), said, tools)
@@ -500,6 +507,20 @@ class Agent:
             if isinstance(before, Plan) and (whole := with_put_in(before, put, tools)) is not None:
                 return whole
         return None
+
+    def _with_what_is_ordered(self, said: Utterance, found: Plan, tools: Mapping[str, ToolSpec]) -> Plan:
+        """The plan that does what the text of its mail asks for besides; it is told as left undone where it cannot."""
+        if (parts := ordered_besides(found, said)) is None:
+            return found
+        meant = self._counted_from(Reading(parts[1]), said.saying(parts[1]))
+        first = self._planned(said.saying(parts[0]), tools)
+        if not isinstance(first, Plan):
+            return found
+        then = self._planned(replace(said.saying(meant.text), records=meant.records), tools)
+        if isinstance(then, Refusal) and then.kind != "needs":
+            return found  # "and move the chairs" is nothing for the calendar, and may be told
+        both = joined(first, then, tools) if isinstance(then, Plan) else None
+        return both or replace(first, unserved=(*first.unserved, parts[1]))
 
     def _with_the_one_named(self, said: Utterance, plan: Plan, tools: Mapping[str, ToolSpec]) -> Plan:
         """The plan that writes about the one of several things whose title the request says, if no other fits, and
@@ -554,6 +575,7 @@ class Agent:
         found = with_answer(request, found, request.context, tools) or found
         found = with_noted_answer(request, found, request.context, tools) or found
         found = self._with_value_on_list(request, found, tools) or found
+        found = self._next_free(request, found, tools) or found
         found = shown_again(request, found, tools) or done_to_record(request, found, tools) or found
         return refused_deed(request, found, tools, self.recall.name) or found
 
@@ -636,6 +658,16 @@ class Agent:
             return None
         return first_alone(plan, seen.value)
 
+    def _next_free(
+        self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]
+    ) -> Plan | Refusal | None:
+        """The plan that tells of the next evening, say, that is free, where one is asked for."""
+        asked = asked_next_free(request, found, tools)
+        seen = self._looked_up(request, asked[0]) if asked is not None else None
+        if asked is None or seen is None or not isinstance(seen.value, list):
+            return None
+        return next_free(asked[1], seen.value, request.now, found, tools)
+
     def _of_memory(self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
         """The plan to ask memory or the cloud, or to keep what states a fact, where no planner knew better."""
         if isinstance(found, Refusal) and found.planner == OWNERS_WORD:
@@ -690,7 +722,7 @@ class Agent:
     def _told(request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
         """The plan to keep what the request states; None where it states nothing, or what was found stands."""
         plan = told_to_memory(request, found, tools)
-        return plan if plan is not None and facts_in(request.text, request.now) else None
+        return plan if plan is not None and facts_in(request.with_names, request.now) else None
 
     def _of_named_things(
         self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]
@@ -726,21 +758,33 @@ class Agent:
         """The plan that sends the document, or the text of the note, which is there by the name that would be written;
         None where there is neither."""
         sent = with_named_file(request, found, tools)
+        noted = with_named_note(request, found, tools)
+        records = self._records_of(request, noted, "find_notes")
+        if noted is not None and is_called_just(noted, records, self._records_of(request, sent or found, "find_files")):
+            return noted
         if sent is not None and self._groundedness(request, sent) >= WHOLE:
             return sent
-        noted = with_named_note(request, found, tools)
         if noted is None or (sent is None and self._groundedness(request, cast("Plan", found)) >= WHOLE):
             return None  # the document that it was planned to send is there
-        seen = self._looked_up(request, next(step for step in noted.steps if step.tool == "find_notes"))
-        records = seen.value if seen is not None and isinstance(seen.value, list) else []
         return noted if is_entitled(noted, records) else None
+
+    def _records_of(self, request: Request, plan: Plan | Refusal | None, tool: str) -> Sequence[object]:
+        """What the first look-up of a plan by a tool finds; nothing where it has none, or may not read unasked."""
+        steps = plan.steps if isinstance(plan, Plan) else ()
+        step = next((one for one in steps if one.tool == tool), None)
+        seen = self._looked_up(request, step) if step is not None else None
+        return seen.value if seen is not None and isinstance(seen.value, list) else ()
 
     def _of_a_list(
         self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]
     ) -> Plan | Refusal | None:
         """The plan that ticks off what stands on a list and is no reminder, or a question where it is both; None where
         what was found stands."""
-        if self.monitor.rights != "all" or request.records or not self._may_be_read_otherwise(request, found):
+        if self.monitor.rights != "all" or request.records:
+            return None
+        if things := got_things(request.text, found, tools):
+            return self._taken_off(request, things, tools)
+        if not self._may_be_read_otherwise(request, found):
             return None
         thing = ticked_thing(request.text, found)
         with suppress(HearthError):
@@ -749,6 +793,15 @@ class Agent:
                 return None  # what stands there is not told where the owner's rules do not let it be read unasked
             seen = self._looked_up(request, Step("find_reminders", {"query": thing}))
             return ticked_on_list(thing, lists, bool(seen.value), found, tools) if seen is not None else None
+        return None
+
+    def _taken_off(self, request: Utterance, things: Sequence[str], tools: Mapping[str, ToolSpec]) -> Plan | None:
+        """The plan that takes what was got off the one list where all of it stands; None where it stands on none."""
+        with suppress(HearthError):
+            on = [list(lists_with([thing], self.call_context()).values()) for thing in things]
+            name = on[0][0] if len(on[0]) == 1 and all(one == on[0] for one in on) else ""
+            if name and self._looked_up(request, Step("read_list", {"list": name})) is not None:
+                return taken_off(things, name, tools)
         return None
 
     def _does_the_same(self, request: Request, reading: Plan) -> bool:
@@ -850,6 +903,8 @@ class Agent:
     def _learn_facts(self, episode: Episode) -> None:
         """Hold true what the request itself says, unless the owner said no to it; never what was found or answered."""
         request = episode.request
+        if episode.plan is not None and any(step.tool == "remember" for step in episode.plan.steps):
+            request = replace(request, text=Utterance.of(request, self.context()).with_names)
         # Most requests say nothing: the contacts are looked at for the others only.
         if episode.answer.status != "denied" and facts_in(request.text, request.now):
             people = [(e.name, *e.aliases) for e in self.context().entities if e.kind == "person"]

@@ -4,7 +4,8 @@ A repair only appends: earlier steps keep their number and their result, and eac
 The repaired plan passes the plan check and the monitor like any other, and the monitor asks again before a new step
 changes or sends anything.
 
-Tried in turn: a search that found nothing is repeated once without its dates, or with a shorter query; a broken tool is
+Tried in turn: a search that found nothing is repeated once without its dates (unless what it looks for is moved,
+and named by that day), or with a shorter query; a broken tool is
 replaced by another with the same type of result, if the planner knows one; a language planner, where there is one, is
 told what failed. It gets the names of tools and kinds of errors, never the text of an error or a result, which a
 stranger may have written. When several things match, none is guessed: the owner is asked.
@@ -14,11 +15,11 @@ Not covered: a step whose effect is unknown is left for the owner; nothing that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from hearth.errors import PlanError, PlannerError
-from hearth.formats.plans import renumbered
+from hearth.formats.plans import is_moment, renumbered
 from hearth.guard.labels import refs_in, run_order
 from hearth.guard.policy.warrant import with_unsaid
 from hearth.language.reading import Utterance
@@ -112,7 +113,9 @@ class Repairer:
         for fault in seen.failed:
             if fault.error_kind in _FINAL:
                 continue
-            if fault.error_kind == "NotFound" and (wider := _searched_wider(plan, fault, values, seen, tools)):
+            days = _days_of_things(Utterance.of(request, context))
+            wider = _searched_wider(plan, fault, values, seen, tools, days) if fault.error_kind == "NotFound" else None
+            if wider:
                 return self._checked(plan, wider)
             if fault.error_kind in _BROKEN:
                 other = self._with_another_tool(_Failed(request, context, plan, seen, tools), fault)
@@ -162,14 +165,36 @@ class Repairer:
 # ── A wider search ────────────────────────────────────────────────────────────────────────────────────────
 
 
+_GOALS = frozenset(("to", "till", "until", "for"))
+"""Words before the time that something is put to."""
+
+
+def _days_of_things(said: Utterance) -> frozenset[str]:
+    """Return the days that a request names otherwise than as a goal: "the swimming on Friday", but not "to Friday"."""
+    return frozenset(
+        str(slot.views["date"]) for slot in said.times if "date" in slot.views and slot.cue.lower() not in _GOALS
+    )
+
+
 def _searched_wider(
-    plan: Plan, fault: StepResult, results: Mapping[int, StepResult], seen: Reflection, tools: Mapping[str, ToolSpec]
+    plan: Plan,
+    fault: StepResult,
+    results: Mapping[int, StepResult],
+    seen: Reflection,
+    tools: Mapping[str, ToolSpec],
+    days: Set[str] = frozenset(),
 ) -> tuple[Step, ...] | None:
-    """Return the steps with the empty search repeated in a wider form, and with all steps that need it."""
+    """Return the steps with the empty search repeated in a wider form, and with all steps that need it.
+
+    Args:
+        days: The days that things are named by: what is moved within its day is not looked for on another.
+    """
     search = _empty_search(plan, fault, results, tools)
     if search is None or plan.steps[search].replaces is not None or search in {s.replaces for s in plan.steps}:
         return None
-    wider = _relaxed(plan.steps[search], tools[plan.steps[search].tool])
+    is_of_day = str(plan.steps[search].arguments.get("start"))[:10] in days
+    is_moved = any(search in step.needs() and any(map(is_moment, step.arguments.values())) for step in plan.steps)
+    wider = _relaxed(plan.steps[search], tools[plan.steps[search].tool], keeps_dates=is_of_day and is_moved)
     if wider is None:
         return None
     steps = list(plan.steps)
@@ -203,7 +228,7 @@ def _empty_search(
     return None
 
 
-def _relaxed(step: Step, spec: ToolSpec) -> Step | None:
+def _relaxed(step: Step, spec: ToolSpec, *, keeps_dates: bool = False) -> Step | None:
     """Return the search without its range of dates, or else with a shorter query; None when it has neither.
 
     A search of a sensor keeps its time: another time would give another answer.
@@ -215,7 +240,7 @@ def _relaxed(step: Step, spec: ToolSpec) -> Step | None:
         for p in spec.parameters
         if p.name in step.arguments and not p.is_required and p.type in ("date", "datetime")
     ]
-    if dates:
+    if dates and not keeps_dates:
         arguments = {name: value for name, value in step.arguments.items() if name not in dates}
         return replace(step, arguments=arguments, text=_again(step, "at any time"))
     query = step.arguments.get("query")

@@ -1111,6 +1111,21 @@ class Utterance(Request):
         return believed_then(self.text)
 
     @cached_property
+    def with_names(self) -> str:
+        """The text with the names of known people as they are written: "felix's birthday" is Felix's."""
+        text = self.text
+        for slot in reversed(self.slots):
+            name = self._name_written(slot) if slot.kind == "person" else ""
+            text = f"{text[: slot.start]}{name}{text[slot.end :]}" if name else text
+        return text
+
+    def _name_written(self, slot: Slot) -> str:
+        """Return how the owner's card writes a name; empty where a slot names nobody by one."""
+        called = (name for one in self.context.entities if one.kind == "person" for name in (one.name, *one.aliases))
+        parts = (part for name in called for part in (name, name.partition(" ")[0]))
+        return next((part for part in parts if part[:1].isupper() and part.casefold() == slot.text.casefold()), "")
+
+    @cached_property
     def declares(self) -> bool:
         """Whether it states something, and does not only ask or order."""
         return declares(self.text)

@@ -402,6 +402,16 @@ _TURNS = frozenset(
 _PARTICLES = frozenset(("on", "off", "in", "out", "up", "down", "over", "back", "forward", "away"))
 """Words that make another deed of a verb where one stands for another: "hand it in", "hand it on"; one alone may be of
 a time or a place."""
+_CONTRARY = {
+    "on": "off",
+    "off": "on",
+    "in": "out",
+    "out": "in",
+    "up": "down",
+    "down": "up",
+    "back": "forward",
+    "forward": "back",
+}
 _POINTS = frozenset(("it", "that", "this", "them", "those", "these", "same", "him", "her"))
 """Words that refer to what was said before, when they are among the first few."""
 _N_FIRST = 4
@@ -479,6 +489,17 @@ def is_turned(taught: str, said: str) -> bool:
     gone, new = set(Counter(then) - Counter(now)), set(Counter(now) - Counter(then))
     is_another_deed = bool(gone & _PARTICLES and new & _PARTICLES)
     return asks or is_another_deed or bool((gone | new) & _TURNS)
+
+
+def nearest_particle(before: Sequence[str], after: Sequence[str]) -> str:
+    """Return the particle that belongs to a deed, of the words on both sides of it: the first behind it, else the last
+    before it; empty where there is none."""
+    return next((word for word in (*after, *reversed(before)) if word in _PARTICLES), "")
+
+
+def is_contrary(one: str, other: str) -> bool:
+    """Return whether two particles stand for contrary deeds: "in" and "out", but not "in" and "on"."""
+    return _CONTRARY.get(one) == other
 
 
 def _points_back(taught: Demonstration) -> bool:

@@ -13,7 +13,7 @@ from hearth.formats.plans import is_moment, literals
 from hearth.language.reading import Utterance
 from hearth.language.tokens import folded, stem
 from hearth.language.values.slots import find_quoted
-from hearth.planning.adaptation import moved
+from hearth.planning.adaptation import is_contrary, moved, nearest_particle
 from hearth.types import Argument, Demonstration, Plan, Ref, Step, ToolSpec
 
 # ── Templates ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -1058,7 +1058,7 @@ class Conventions:
         most = _MOST_IN_PART if request.is_part else _MOST_BESIDE
         if any(word.isdigit() for word in new) or len(new) > most or self._commanded(request, words, known):
             return None  # "remind me of …" asks for something else, whatever stands in it
-        if self._is_for_other_things(request, new):
+        if self._is_for_other_things(request, new) or _is_turned(request, found):
             return None
         everywhere = self._phrases.found[request.gram]
         newest = found[-1]
@@ -1117,6 +1117,27 @@ class Conventions:
         if (_EXCEPT | _ASKS) & set(near) or len(near) > _MOST_BEFORE or (near and opens(request.gram, found)):
             return True
         return self._commanded(request, before, known)
+
+
+def _is_turned(request: _Request, found: Sequence[Held]) -> bool:
+    """Return whether the phrase is said with the contrary of the particle that it was taught with: "let the cat out" of
+    who taught to let it in."""
+    said = _particle(request.words, request.words.index(request.phrase[0]), len(request.phrase))
+    taught = {_particle_of(one.template, request.gram) for one in found}
+    return said not in taught and any(is_contrary(said, one) for one in taught)
+
+
+def _particle_of(template: Template, gram: Gram) -> str:
+    place = place_of(gram, template.stems)
+    return _particle(template.words, place, len(gram)) if place is not None else ""
+
+
+def _particle(words: Sequence[Word], place: int, n: int) -> str:
+    """Return the particle that belongs to the phrase of `n` words at a place, of the stretch between two marks."""
+    first = max((k + 1 for k in range(place) if words[k].is_last), default=0)
+    last = next((k + 1 for k in range(place + n - 1, len(words)) if words[k].is_last), len(words))
+    stems = [word.stem for word in words]
+    return nearest_particle(stems[first:place], stems[place + n : last])
 
 
 def _part(text: str, start: int, end: int) -> tuple[int, int]:

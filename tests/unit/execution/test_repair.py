@@ -78,7 +78,8 @@ FOUND_NOTHING = (done(0, []), failed(1, "NotFound", 0), skipped(2), done(3))
 
 
 def test_a_search_that_found_nothing_is_repeated_without_its_dates_with_all_that_needs_it() -> None:
-    plan = repairer().repair(REQUEST, CONTEXT, MOVE, FOUND_NOTHING, SPECS)
+    request = Request("move my dentist appointment to Friday at nine", FIXED_NOW)
+    plan = repairer().repair(request, CONTEXT, MOVE, FOUND_NOTHING, SPECS)
     assert plan is not None
     assert plan.steps[:4] == MOVE.steps
     assert plan.steps[4:] == (
@@ -86,6 +87,22 @@ def test_a_search_that_found_nothing_is_repeated_without_its_dates_with_all_that
         Step("move_event", {"event": Ref(4, ("id",)), "start": START}, text="Move it.", replaces=1),
         Step("add_note", {"text": Ref(5, ("title",))}, replaces=2),
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "is_wider"),
+    [
+        ("move my dentist appointment to Friday at nine", True),
+        ("put the dentist off until Friday", True),
+        ("move my dentist appointment on Friday to nine", False),
+        ("the dentist on Friday is at nine now", False),
+    ],
+)
+def test_what_is_named_by_its_day_is_not_moved_from_another(said: str, is_wider: bool) -> None:
+    plan = Plan((Step("find_events", {"query": "dentist", "start": START}), MOVE.steps[1]))
+    results = (done(0, []), failed(1, "NotFound", 0))
+    repaired = repairer().repair(Request(said, FIXED_NOW), CONTEXT, plan, results, SPECS)
+    assert (repaired is not None) == is_wider
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,20 @@ def test_words_are_mended_but_for_those_of_the_owner() -> None:
     assert read(Request("do the wrokout", FIXED_NOW), HOME, {"wrokout"}).text == "do the wrokout"
 
 
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("anna's birthday is 3 may", "Anna's birthday is 3 may"),
+        ("anna keller is allergic to nuts", "Anna Keller is allergic to nuts"),
+        ("Anna's birthday is 3 May", "Anna's birthday is 3 May"),
+        ("hannah's birthday is 3 may", "hannah's birthday is 3 may"),
+        ("the hall is cold", "the hall is cold"),
+    ],
+)
+def test_names_of_known_people_are_written_as_on_their_cards(said: str, written: str) -> None:
+    assert read(Request(said, FIXED_NOW), HOME).with_names == written
+
+
 def test_what_was_read_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[str] = []
 

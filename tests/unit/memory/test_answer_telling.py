@@ -12,11 +12,20 @@ import pytest
 
 from hearth.memory.answers.home_answers import HomeAnswers
 from hearth.memory.inquiry.answer_reading import SIGNS, AnswerReader, Reading, least_chance
-from hearth.memory.inquiry.answer_telling import answer_of, kind_of, own_first, told_chance
+from hearth.memory.inquiry.answer_telling import (
+    answer_of,
+    card_meant,
+    is_on_anothers_card,
+    kind_of,
+    own_first,
+    told_chance,
+)
 from hearth.memory.search.passage_store import Candidate, Passage
+from hearth.protocols import HomeAnswer, Witness
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
 from hearth.tools.memory import DOUBTED, LEAST_SURE
+from hearth.tools.pim.contacts import cards_in
 
 QUESTION = "when is the parents evening"
 
@@ -324,3 +333,45 @@ def test_yes_or_no_is_said_only_where_the_sentence_surely_says_it(
 ) -> None:
     call = make_call(workspace=InMemoryWorkspace({"notes/a.md": f"# Jotted\n\n{text}\n".encode()}), now=FIXED_NOW)
     assert home.find_answer(question, call).value == f"{said}{text}"
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("Tom", "Tomás Vidal"),
+        ("how old is Tom", "Tomás Vidal"),
+        ("Tomas", "Tomás Vidal"),
+        ("Zielinska", None),
+        ("Ewa Zielinska", "Ewa Zielińska"),
+        ("Ann", None),
+        ("Anna Berg", "Anna Berg"),
+        ("Tim", None),
+        ("in Jan", None),
+        ("to", None),
+    ],
+)
+def test_a_first_name_may_be_cut_short(words: str, name: str | None) -> None:
+    names = ("Tomás Vidal", "Ewa Zielińska", "Anna Berg", "Anna Kowalska", "Jana Roth")
+    cards = "".join(f"BEGIN:VCARD\nVERSION:3.0\nUID:{one}\nFN:{one}\nEND:VCARD\n" for one in names)
+    found = card_meant(words, cards_in(cards.encode()).cards)
+    assert (found.name if found is not None else None) == name
+
+
+@pytest.mark.parametrize(
+    ("question", "where", "is_anothers"),
+    [
+        ("when's Tom's birthday", "card “Ewa Zielińska”", True),
+        ("what is Ewa Zielinska's number", "card “Tomás Vidal”", True),
+        ("when's Tom's birthday", "card “Tomás Vidal”", False),
+        ("when's Tom's birthday", "note “Birthdays”", False),
+        ("what is Tom's landlord's number", "card “Ewa Zielińska”", False),
+        ("when's Tim's birthday", "card “Ewa Zielińska”", False),
+        ("how old is Tom", "card “Ewa Zielińska”", False),
+    ],
+)
+def test_what_another_s_card_says_is_no_answer(question: str, where: str, is_anothers: bool) -> None:
+    names = ("Tomás Vidal", "Ewa Zielińska")
+    cards = "".join(f"BEGIN:VCARD\nVERSION:3.0\nUID:{one}\nFN:{one}\nEND:VCARD\n" for one in names)
+    call = make_call(workspace=InMemoryWorkspace({"contacts/all.vcf": cards.encode()}))
+    found = HomeAnswer("date", "3 May 1990", "", (Witness("x", where, "birthday: 3 May 1990", "file"),))
+    assert is_on_anothers_card(question, found, call) == is_anothers

@@ -479,11 +479,31 @@ def test_nothing_is_put_on_a_day_that_is_not_said_where_one_is(
         ("dinner at Moll's house on saturday", {"title": "Moll"}),
         ("Moll's party on saturday", {"title": "Moll"}),
         ("see if Moll is at Moll's on saturday", {"title": "Moll"}),
+        ("be at Moll's at 7.30 on saturday", {"title": "at Moll's", "place": "Moll's"}),
+        ("I have to be at Moll's by 7.30", {"title": "at Moll's", "place": "Moll's"}),
+        ("pick up Lina at Moll's on saturday", {"title": "pick up Lina", "place": "Moll's"}),
+        ("find out if it is at Moll's on saturday", {"title": "Moll"}),
     ],
 )
 def test_what_takes_place_at_somebodys_is_not_called_by_the_place(text: str, kept: dict[str, str]) -> None:
     step = Step("add_event", {"title": "Moll", "start": "2026-11-28T19:30:00+00:00"})
     (_, arguments), *_ = mended(text, step)
+    assert {name: value for name, value in arguments.items() if name != "start"} == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "kept"),
+    [
+        ("stick drinks at Moll's in my diary for saturday", "drinks", {"title": "drinks", "place": "Moll's"}),
+        ("put lunch at Moll's in my diary for saturday", "lunch at Moll", {"title": "lunch", "place": "Moll's"}),
+        ("add coffee at the baker's to my diary", "coffee", {"title": "coffee", "place": "the baker's"}),
+        ("put Moll's play in my diary", "Moll's play", {"title": "Moll's play"}),
+        ("put drinks at Moll's house in my diary", "drinks", {"title": "drinks"}),
+        ("put drinks in my diary, I am at Moll's", "drinks", {"title": "drinks"}),
+    ],
+)
+def test_an_event_keeps_at_whose_it_is(text: str, title: str, kept: dict[str, str]) -> None:
+    (_, arguments), *_ = mended(text, Step("add_event", {"title": title, "start": "2026-11-28T19:30:00+00:00"}))
     assert {name: value for name, value in arguments.items() if name != "start"} == kept
 
 
@@ -549,6 +569,15 @@ def test_unread_mails_alone_are_looked_up_where_it_is_said(text: str, is_kept: b
         ("new contact, nele busch, dog sitter, 0151 5550123", "nele busch", "nele busch"),
         ("new contact, nele busch, dog sitter, 0151 5550123", "busch", "busch"),
         ("save this number 0151 5550123, it's nele's", "nele", "nele"),
+        ("new number, nele busch, dog sitter, 0151 5550123", "number", "nele busch"),
+        ("new number, nele busch, dog sitter, 0151 5550123", "dog sitter", "nele busch"),
+        ("new number, Nele Busch the dog sitter, 0151 5550123", "number", "Nele Busch"),
+        ("new number: Nele Busch, dog sitter, 0151 5550123", "Nele", "Nele Busch"),
+        ("new dog sitter, Nele Busch, 0151 5550123", "dog sitter", "Nele Busch"),
+        ("new dog sitter, Nele Vogt, 0151 5550123", "Karin Vogt", "Nele Vogt"),
+        ("new number for Karin, 0151 5550123", "Karin Vogt", "Karin Vogt"),
+        ("add the dog sitter of Ida Marsh and Bo Lind, 0151 5550123", "dog sitter", "dog sitter"),
+        ("add Nele, 0151 5550123, she knows Ida Marsh", "Nele", "Nele"),
     ],
 )
 def test_a_new_contact_is_called_by_what_is_named_first(text: str, taken: str, name: str) -> None:
@@ -567,6 +596,12 @@ def test_who_is_a_contact_already_is_looked_up_and_not_added() -> None:
     assert mended("add karin as a new contact", added) == [("add_contact", {"name": "Karin Vogt"})]
     stranger = Step("add_contact", {"name": "Nele Busch"})
     assert mended("add nele busch", stranger) == [("add_contact", {"name": "Nele Busch"})]
+
+
+def test_a_contact_that_is_only_called_number_has_no_name() -> None:
+    added = Step("add_contact", {"name": "number", "phone": "01515550123"})
+    assert isinstance(held("new number 0151 5550123", added), Refusal)
+    assert not isinstance(held("new number 0151 5550123", Step("add_contact", {"name": "Nele"})), Refusal)
 
 
 def test_a_number_replaces_none_on_a_card_that_is_there() -> None:
@@ -664,3 +699,55 @@ def test_a_move_that_is_hearsay_or_a_thought_is_not_done(text: str, is_moved: bo
     move = Step("move_event", {"event": Ref(0, ("id",)), "start": view(text, "start")})
     found = held(text, Step("find_events", {"query": "eye test"}), move)
     assert isinstance(found, Plan) == is_moved
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "left"),
+    [
+        ("happy birthday on saturday morning", "happy birthday", ("on saturday morning",)),
+        ("merry christmas on the 24th", "merry christmas", ("on the 24th",)),
+        ("happy new year at 8 tomorrow", "happy new year", ("at 8 tomorrow",)),
+        ("good night, dad, tomorrow at ten", "good night, dad, tomorrow at ten", ()),
+        ("good night tomorrow at ten", "good night", ("tomorrow at ten",)),
+        ("happy birthday", "happy birthday", ()),
+        ("happy birthday for saturday", "happy birthday for saturday", ()),
+        ("see you on saturday", "see you on saturday", ()),
+        ("good luck tomorrow", "good luck tomorrow", ()),
+        ("congratulations on Saturday", "congratulations on Saturday", ()),
+        ("happy to come on saturday", "happy to come on saturday", ()),
+        ("the party is on saturday", "the party is on saturday", ()),
+    ],
+)
+def test_when_a_wish_is_to_be_written_is_no_part_of_it(text: str, written: str, left: tuple[str, ...]) -> None:
+    steps = (Step("find_contact", {"name": "Moll"}), Step("draft_mail", {"to": [Ref(0, ("email",))], "text": text}))
+    found = held(f"text Moll {text}", *steps)
+    assert isinstance(found, Plan)
+    assert (found.steps[1].arguments["text"], found.unserved) == (written, left)
+    sent = held(f"send Moll {text}", *steps, Step("send_mail", {"draft": Ref(1, ("id",))}))
+    assert isinstance(sent, Refusal) is bool(left)
+
+
+@pytest.mark.parametrize(
+    ("text", "has_end"),
+    [
+        ("drill monday after work", False),
+        ("drill monday after lunch", False),
+        ("drill after work on monday", False),
+        ("drill monday evening", True),
+        ("drill monday before lunch", True),
+        ("drill all of monday", True),
+    ],
+)
+def test_what_is_after_something_does_not_last_to_the_end_of_the_day(text: str, has_end: bool) -> None:
+    (slot,) = (one for one in find_slots(text, FIXED_NOW, Context()) if one.kind == "time")
+    step = Step("add_event", {"title": "drill", "start": str(slot.views["start"]), "end": str(slot.views["end"])})
+    assert ("end" in mended(text, step)[0][1]) == has_end
+
+
+def test_what_is_before_work_begins_before_it() -> None:
+    text = "drill monday before work"
+    (slot,) = (one for one in find_slots(text, FIXED_NOW, Context()) if one.kind == "time")
+    step = Step("add_event", {"title": "drill", "start": str(slot.views["start"]), "end": str(slot.views["end"])})
+    (_, arguments), *_ = mended(text, step)
+    assert arguments == {"title": "drill", "start": str(slot.views["datetime"])}
+    assert "T07:00" in str(arguments["start"])

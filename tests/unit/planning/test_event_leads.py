@@ -9,9 +9,11 @@ import pytest
 from hearth.language.discourse.relative_anchors import lead_of
 from hearth.language.reading import Utterance
 from hearth.planning.dialogue.amendments import (
+    asked_next_free,
     events_between,
     in_the_other_half,
     lacking_on_card,
+    next_free,
     reminders_of_days,
     whether_free,
     with_lead,
@@ -19,7 +21,7 @@ from hearth.planning.dialogue.amendments import (
 )
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
-from hearth.types import Argument, Plain, Plan, Ref, Request, Step, StepResult
+from hearth.types import Argument, Plain, Plan, Ref, Refusal, Request, Step, StepResult
 
 ASKED = Request("what is on", FIXED_NOW)
 TOOLS = load_tools(None).specs
@@ -268,6 +270,39 @@ def result(free: list[tuple[str, str]]) -> StepResult:
         {name: f"2026-11-21T{time}:00+01:00" for name, time in zip(("start", "end"), one)} for one in free
     ]
     return StepResult(0, "done", value=slots)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("when's my next free evening", "evening"),
+        ("what's the next evening I'm free?", "evening"),
+        ("which afternoon am I free next", "afternoon"),
+        ("when do I next have a free morning", "morning"),
+        ("find me the next free day", "day"),
+        ("when's my next evening class", ""),
+        ("when's my next free swimming lesson", ""),
+        ("when's the next parents' evening", ""),
+        ("am I free this evening", ""),
+        ("put dinner with Leo in for my next free evening", ""),
+    ],
+)
+def test_the_next_free_part_of_a_day_that_is_asked_for(text: str, part: str) -> None:
+    said, planned = Utterance(text, FIXED_NOW), Plan((Step("next_event", {"query": "evening"}),))
+    asked = asked_next_free(said, planned, TOOLS)
+    assert (asked[1] if asked is not None else "") == part
+    assert asked_next_free(said, Plan((Step("add_event", {"title": "dinner"}),)), TOOLS) is None
+
+
+def test_the_first_free_time_that_holds_the_whole_part_is_told() -> None:
+    free = [
+        {"start": "2026-11-21T16:00:00+01:00", "end": "2026-11-21T21:00:00+01:00"},
+        {"start": "2026-11-22T08:00:00+01:00", "end": "2026-11-22T22:00:00+01:00"},
+    ]
+    found = next_free("evening", free, FIXED_NOW, Plan(()), TOOLS)
+    assert isinstance(found, Plan)
+    assert found.steps[0].arguments == {"start": "2026-11-22T18:00:00+01:00", "end": "2026-11-22T22:00:00+01:00"}
+    assert isinstance(next_free("evening", free[:1], FIXED_NOW, Plan(()), TOOLS), Refusal)
 
 
 def test_a_length_that_is_sought_is_there_or_not_and_other_plans_say_no_yes() -> None:

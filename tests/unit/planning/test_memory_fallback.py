@@ -292,6 +292,12 @@ UNTIL_NEXT = (NEXT, Step("time_until", {"date": Ref(0, ("start",))}))
         ("how many days to mums birthday", (Step("next_event", {"query": "mums birthday"}), UNTIL_NEXT[1]), False),
         ("how long till the dentist appointment", (Step("next_event", {"query": "dentist"}), UNTIL_NEXT[1]), False),
         ("how long till the party at Ana's", (Step("next_event", {"query": "party"}), UNTIL_NEXT[1]), False),
+        ("how long is the notice period in the lease", UNTIL_NEXT, True),
+        ("how long does the guarantee on the bike last", UNTIL_NEXT, True),
+        ("how long's the choir practice", (Step("next_event", {"query": "choir"}), UNTIL_NEXT[1]), True),
+        ("how long is it to the concert", (Step("next_event", {"query": "concert"}), UNTIL_NEXT[1]), False),
+        ("how long is it until the concert", (Step("next_event", {"query": "concert"}), UNTIL_NEXT[1]), False),
+        ("how long is it till Easter", (DAYS,), False),
     ],
 )
 def test_days_are_counted_only_to_what_is_named(text: str, steps: tuple[Step, ...], is_lost: bool) -> None:

@@ -7,6 +7,8 @@ import pytest
 from hearth.formats.plans import shifted
 from hearth.language.values.slots import find_slots
 from hearth.planning.dialogue.fallbacks import (
+    got_things,
+    is_called_just,
     is_entitled,
     is_of_found_things,
     left_open,
@@ -14,6 +16,7 @@ from hearth.planning.dialogue.fallbacks import (
     other_queries,
     replied_to,
     says_only_a_name,
+    taken_off,
     takes_away,
     ticked_on_list,
     ticked_thing,
@@ -24,7 +27,7 @@ from hearth.planning.dialogue.fallbacks import (
 )
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
-from hearth.types import Argument, Context, Plan, Ref, Refusal, Request, Step, ToolSpec
+from hearth.types import OWNERS_WORD, Argument, Context, Plan, Ref, Refusal, Request, Step, ToolSpec
 
 TOOLS = {
     "find_events": ToolSpec("find_events", "Find events."),
@@ -150,6 +153,23 @@ def test_only_a_note_of_that_title_is_sent(title: str, is_meant: bool) -> None:
     assert not is_entitled(plan, [])
 
 
+@pytest.mark.parametrize(
+    ("sought", "title", "name", "is_meant"),
+    [
+        ("packing", "packing", "packing-list-school.txt", True),
+        ("packing", "Packing list", "", True),
+        ("gift ideas", "Gift ideas", "gifts.md", True),
+        ("roof report", "Roof report", "roof-report.md", False),
+        ("packing", "packing the van", "", False),
+        ("packing for school", "packing", "", False),
+    ],
+)
+def test_a_note_called_just_so_goes_before_a_file(sought: str, title: str, name: str, is_meant: bool) -> None:
+    plan = Plan((Step("find_notes", {"query": sought}),))
+    assert is_called_just(plan, [{"title": title}], [{"name": name}]) == is_meant
+    assert not is_called_just(plan, [{"title": title}, {"title": "other"}], [])
+
+
 def test_a_mail_that_says_only_what_would_be_sent_tells_nobody_of_it() -> None:
     found = Plan((Step("find_files", {"query": "boiler sheet"}),))
     assert says_only_a_name(_mail("the boiler sheet again"), found)
@@ -189,6 +209,37 @@ def _off(device: str) -> Plan:
 )
 def test_what_is_ticked_off_by_its_name(text: str, found: Plan | Refusal, thing: str) -> None:
     assert ticked_thing(text, found) == thing
+
+
+@pytest.mark.parametrize(
+    ("text", "things"),
+    [
+        ("I've bought the nails", ("nails",)),
+        ("got the rye flour", ("rye flour",)),
+        ("we've just picked up the apples and some pears", ("apples", "pears")),
+        ("the butter's bought", ("butter",)),
+        ("oh, the oats have been ordered already", ("oats",)),
+        ("I haven't bought the nails", ()),
+        ("did I buy the nails", ()),
+        ("got the nails?", ()),
+        ("have we got nails", ()),
+        ("buy the nails", ()),
+    ],
+)
+def test_what_a_remark_says_was_got(text: str, things: tuple[str, ...]) -> None:
+    tools = load_tools(None).specs
+    assert got_things(text, NOTHING, tools) == things
+    asked = Plan((Step("find_answer", {"question": text}),), planner="memory")
+    assert got_things(text, asked, tools) == things
+    assert got_things(text, _tick("nails"), tools) == ()
+    assert got_things(text, Refusal("out_of_scope", "no", planner=OWNERS_WORD), tools) == ()
+
+
+def test_what_was_got_is_taken_off_its_list() -> None:
+    plan = taken_off(("nails",), "hardware", load_tools(None).specs)
+    assert plan is not None
+    assert plan.steps == (Step("remove_from_list", {"list": "hardware", "items": ["nails"]}),)
+    assert taken_off(("nails",), "hardware", {}) is None
 
 
 def test_what_is_ticked_off_beside_other_deeds() -> None:

@@ -69,6 +69,27 @@ def test_other_words_do_not(text: str) -> None:
     assert tools_of(Conventions(NIGHT, SHIPPED), text) == []
 
 
+@pytest.mark.parametrize(
+    ("lesson", "text", "is_meant"),
+    [
+        ("let the cat in", "let the cat in, please", True),
+        ("let the cat in", "can you let the cat in now", True),
+        ("let the cat in", "let the cat in, we are off out", True),
+        ("let the cat in", "let the cat out", False),
+        ("let the cat in", "let the cat quickly out", False),
+        ("movie mode on", "ok movie mode on", True),
+        ("movie mode on", "movie mode in the living room", True),
+        ("movie mode on", "movie mode", True),
+        ("movie mode on", "movie mode off", False),
+        ("movie mode", "movie mode on please", True),
+        ("bring the washing in", "could you bring the washing in", True),
+        ("bring the washing in", "bring the washing out", False),
+    ],
+)
+def test_a_phrase_is_none_with_the_contrary_of_its_particle(lesson: str, text: str, is_meant: bool) -> None:
+    assert tools_of(Conventions([taught(lesson, DOOR)], SHIPPED), text) == (["lock_door"] if is_meant else [])
+
+
 def test_the_newest_meaning_holds() -> None:
     later = [*NIGHT, taught("goodnight, it is cold", LAMP, DOOR, WARM)]
     assert tools_of(Conventions(later, SHIPPED), "goodnight") == ["turn_off", "lock_door", "set_temperature"]

@@ -105,6 +105,20 @@ def test_a_draft_is_turned_where_the_request_tells(said: str, text: str, turned:
         ("if you'd seen it", "Can you tell me if you'd seen it?"),
         ("can't you come earlier", "Can't you come earlier?"),
         ("for your drill. Mine is broken.", "Could I have your drill, please? Mine is broken."),
+        ("for the recipe, I lost it", "Could I have the recipe, please? I lost it."),
+        ("for the scores because mine are gone", "Could I have the scores, please? Mine are gone."),
+        ("if you can come, the car is broken", "Can you come? The car is broken."),
+        ("what time you are home, I'm cooking", "Can you tell me what time you are home? I'm cooking."),
+        (
+            "when practice is and can you bring the music",
+            "Can you tell me when practice is? And can you bring the music?",
+        ),
+        ("what it costs and when it comes", "Can you tell me what it costs and when it comes?"),
+        ("for the scores, the dates and the address", "Could I have the scores, the dates and the address, please?"),
+        ("the deposit, I lost it", "the deposit, I lost it"),
+        ("to come so I can show you the roof", "Can you come so I can show you the roof?"),
+        ("for the recipe, please", "Could I have the recipe, please?"),
+        ("if you can come please", "Can you come?"),
         ("the deposit", "the deposit"),
         ("for 20", "for 20"),
     ],
@@ -182,6 +196,26 @@ def test_who_is_asked_for_a_file_is_sent_none() -> None:
     assert plan.steps[1].arguments["text"] == "Could I have the recipe, please?"
     sent = Utterance("email Tom the recipe", _NOW, context=KNOWN)
     assert said_directly(sent, attached, SPECS) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("ask Tom for the recipe, I lost it", "Could I have the recipe, please? I lost it."),
+        ("ask Tom for his number, he changed it", "Could I have your number, please? You changed it."),
+        ("ask Tom when the talk starts and where it is", "Can you tell me when the talk starts and where it is?"),
+        ("ask Tom how long the ham takes and what temperature", "Can you tell me how long the ham takes and what temperature?"),
+        ("ask Tom for the recipe and remind me to buy flour at five", ""),
+        ("ask Tom for the recipe, remind me to buy flour at five", ""),
+        ("ask Tom when the talk starts and add it to my calendar", ""),
+        ("ask Tom for the recipe and what is the weather tomorrow", ""),
+    ],
+)  # fmt: skip
+def test_what_is_stated_or_asked_behind_a_question_goes_with_it(said: str, text: str) -> None:
+    looked = Plan((Step("find_contact", {"name": "Tom"}),), planner="recall")
+    utterance = Utterance(said, _NOW, context=KNOWN)
+    found = said_directly(utterance, looked, SPECS)
+    assert (found.steps[1].arguments["text"] if isinstance(found, Plan) else "") == text
 
 
 @pytest.mark.parametrize(

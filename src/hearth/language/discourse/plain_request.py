@@ -930,6 +930,17 @@ _TICKED_ON = re.compile(
 _MEALTIME = re.compile(r"\b(lunch|dinner|tea)\s+time\b", re.IGNORECASE)
 
 
+_POST_ASKED_FOR = re.compile(
+    r"\s*(?:(?:so|and|ok|okay|hey|hi|please)\b[\s,]*)*(?:(?:is|was)\s+there\s+|(?:did|have|do)\s+(?:i|we)\s+(?:get|got|had|have|receive)\s+|"
+    r"(?:have\s+you\s+)?(?:check(?:ed)?|show(?:\s+me)?)\s+|has\s+|did\s+|what(?:['’]?s|\s+is|\s+was|\s+(?:has\s+)?(?:come|came|arrived))?\s+)?"
+    r"(?:any\s+(?:new\s+|more\s+)?|(?:the|my|our|today['’]s|new)\s+|(?:(?:any|some)thing\s+)?(?:new\s+)?(?:(?:come|came|arrive|arrived)\s+)?in\s+the\s+)"
+    r"(?P<post>post)(?=\s*(?:\Z|[?.!,]|\b(?:today|tonight|yesterday|this|since|from|for|come|came|arrived?|been|here|yet|so\s+far|"
+    rf"(?:on\s+)?(?:{'|'.join(sorted(WEEKDAYS, key=len, reverse=True))}))\b))",
+    re.IGNORECASE,
+)
+"""Asks for the post as mail: "any post this morning", but not "post the poster", "the post office"."""
+
+
 def with_verb(text: str) -> str:
     """Return an order to a device that begins with the device as one that begins with a verb: "heating up to 21"."""
     found = _VERBLESS.match(text)
@@ -946,6 +957,8 @@ def as_written(text: str) -> str:
     """Return what is typed short or without its mark as it is meant: "her birthdays 3 June", "monday dinner time"."""
     text = _IN_THE_DIARY.sub(r"\g<order>:", text, count=1) if _IN_THE_DIARY.match(text) else text
     text = _TICKED_ON.sub(r"\g<order>\g<what> off", text, count=1) if _TICKED_ON.match(text) else text
+    if (asked := _POST_ASKED_FOR.match(text)) is not None:
+        text = f"{text[: asked.start('post')]}mail{text[asked.end('post') :]}"
     text = _BIRTHDAY.sub(lambda found: f"birthday{found['plural'] or ''}", text)
     return _MEALTIME.sub(r"\1time", _OWNED_PLURAL.sub(r"\1 is ", text))
 
@@ -1038,6 +1051,26 @@ def asked_of_found(text: str) -> str:
     return text
 
 
+_CONTENTS_TOLD = re.compile(
+    rf"(?P<please>{_PLEASE})(?P<verb>mail|e-?mail|text|message|msg|send|tell|let)\s+(?P<who>(?!(?:me|us|it)\b)[^\s,.;:?!]+(?:\s+(?!know\b)[^\s,.;:?!]+)?)"
+    r"\s+(?:know\s+)?(?:what(?:['’]?s|\s+is|\s+we\s+have|\s+(?:is|stands)\s+written)|everything(?:\s+that['’]?s)?|all(?:\s+that['’]?s)?|"
+    r"the\s+contents?)\s+(?:on|in|of)\s+(?P<what>(?:the|my|our)\s+(?:[^\s,.;:?!]+\s+){0,4}?(?:list|(?P<note>note)s?))"
+    rf"{_END_OF_ORDER}",
+    re.IGNORECASE,
+)
+"""An order to tell somebody what stands on a list or in a note."""
+
+
+def with_its_contents(text: str) -> str:
+    """Return an order to tell somebody what is on a list as one to send it: "mail Felix what's on the packing list"."""
+    said = _CONTENTS_TOLD.fullmatch(text)
+    if said is None:
+        return text
+    what = said["what"][: said.start("note") - said.start("what")].strip() if said["note"] else said["what"]
+    verb = "send" if said["verb"].lower() == "send" else "email"
+    return f"{said['please']}{verb} {said['who']} {what}"
+
+
 def plainly(text: str) -> str:
     """Return a request as it is meant; unchanged where it is plain already. A run of blanks is one."""
     text = _RUN_OF_BLANKS.sub(" ", text)
@@ -1045,5 +1078,5 @@ def plainly(text: str) -> str:
         return text
     written = with_list_named(as_written(with_place_stated(text)))
     said = as_written(with_person_named(with_its_topic(without_repairs(without_first_try(written)))))
-    said = asked_of_found(with_list_for_both(without_remarks(said)))
+    said = with_its_contents(asked_of_found(with_list_for_both(without_remarks(said))))
     return with_its_level(with_verb(without_gaps(said)))

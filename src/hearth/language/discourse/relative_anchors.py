@@ -12,7 +12,7 @@ from hearth.language.clauses import VERBS
 from hearth.language.reading import Utterance
 from hearth.language.temporal.time_words import MONTHS, WEEKDAYS
 from hearth.language.thesaurus import POLITE, Spelling
-from hearth.language.tokens import NUMBER_WORDS, Slot, listed
+from hearth.language.tokens import NUMBER_WORDS, Clause, Slot, listed
 from hearth.types import Context, Episode, Plain, StepResult
 
 # ── Relative anchors ──────────────────────────────────────────────────────────────────────────────────────
@@ -770,7 +770,8 @@ def _people_in(piece: str, said: Utterance) -> list[tuple[str, str]]:
 # Turns what is said of somebody into what is said to them: "that she can come" becomes "you can come".
 #
 # Where the words speak of one he or she, that is the one told, unless somebody else was named before or the told is a
-# mother and the words say "he". What somebody is asked becomes a question to them, from its first word on:
+# mother and the words say "he". What somebody is asked becomes a question to them, from its first word on, and what is
+# stated or asked behind it goes with it ("…, I lost it", "… and can she come"):
 #
 #     if you can come         Can you come?
 #     what the deposit is     Can you tell me what the deposit is?
@@ -781,8 +782,7 @@ def _people_in(piece: str, said: Utterance) -> list[tuple[str, str]]:
 # Direct speech is found whole: "tell Tom yeah I'll get you from college".
 #
 # Covered: he, she, him, her, his, hers, himself, herself with the verb beside them. Not covered: "they" of one
-# person, or of several; whether somebody who was not named is meant ("tell Ben she is asleep", of the baby); what is
-# said behind the question, which a planner may leave out ("ask Ivy for the recipe, I lost it").
+# person, or of several; whether somebody who was not named is meant ("tell Ben she is asleep", of the baby).
 
 _TELLING = re.compile(
     r"\b(?:tell|let|ask|remind|inform|warn|text|message|msg|e-?mail|mail|write|reply|answer|forward|draft|send)\b"
@@ -997,8 +997,13 @@ def _written(said: Utterance) -> Told | None:
 def _asked(said: Utterance) -> Told | None:
     """Return what somebody is asked, as a question to them: "ask Ivy for the recipe"."""
     match = _ASKS.fullmatch(said.text)
-    words, name = _person_named(match["rest"], said.context) if match is not None else ("", "")
-    if match is None or not words or _asks_for_more(said, match.start("rest") + len(words)):
+    if match is None:
+        return None
+    words, name = _person_named(match["rest"], said.context)
+    if not words:  # somebody whom no card calls so may be meant: Tom, of Tomás
+        words = next((s.text for s in said.slots if s.kind == "unknown_person" and s.start == match.start("rest")), "")
+        name = words
+    if not words or _asks_for_more(said, match.start("rest") + len(words), is_asked=True):
         return None
     asked = said_to(match["rest"][len(words) :].strip(" ,:"), words, ())
     question = as_question(asked)
@@ -1026,10 +1031,29 @@ def _person_named(said: str, context: Context) -> tuple[str, str]:
     return name, next(iter(meant[longest])) if len(meant[longest]) == 1 else name
 
 
-def _asks_for_more(said: Utterance, told: int) -> bool:
-    """Return whether something is asked for beside what is told, which begins at `told`."""
+def _asks_for_more(said: Utterance, told: int, *, is_asked: bool = False) -> bool:
+    """Return whether something is asked for beside what is told, which begins at `told`.
+
+    Args:
+        is_asked: It is a question to somebody: what is stated or asked behind it belongs to it.
+    """
     text = f"{said.text[:told].rstrip(' ,:')}: {said.text[told:].lstrip(' ,:-')}"
-    return len(said.saying(text).acts) > 1
+    acts = said.saying(text).acts
+    return any(not (is_asked and _goes_with_question(text, acts[0].start, act)) for act in acts[1:])
+
+
+def _goes_with_question(text: str, first: int, act: Clause) -> bool:
+    """Return whether an act behind a question to somebody is no wish of its own: what is stated, and not joined by
+    "and", or another question in the same form."""
+    joint = _AND_BEFORE.match(act.text)
+    said = act.text[joint.end() :] if joint is not None else act.text
+    is_joined = joint is not None or text[: act.start].rstrip().lower().endswith((" and", " and then"))
+    if not is_joined and _STATED_BEHIND.fullmatch(said) is not None:
+        return True
+    if _ASKED_BEHIND.fullmatch(said) is not None:
+        return True
+    is_same = _INDIRECT.match(text[text.index(":", first) + 1 :].lstrip()) is not None
+    return is_same and _INDIRECT.fullmatch(said) is not None and _INVERTED.fullmatch(said) is None
 
 
 def _replied(said: str) -> str:
@@ -1092,7 +1116,24 @@ _THING = re.compile(r"for\s+(?P<rest>[^\W\d].*)", re.IGNORECASE | re.DOTALL)
 _INDIRECT = re.compile(rf"(?:if|whether|{_WH})\s+\S.*", re.IGNORECASE | re.DOTALL)
 
 
+_WHY = r"(?:because|cos|coz|cause|since|as)\s+"
+_STATEMENT = (
+    rf"(?:(?:i|we|he|she|it|they|you|mine|ours|that|there)\b|(?:the|my|our)\s+(?:[^\s.?!,;]+\s+){{1,4}}?{_VERB}\b)[^?]*"
+)
+_REASONED = re.compile(
+    rf"(?P<first>[^?]{{2,200}}?)(?:\s*[,;]\s+(?:{_WHY})?|\s+{_WHY})(?P<rest>{_STATEMENT})", re.IGNORECASE | re.DOTALL
+)
+"""What somebody is asked, and what is stated behind it: "for the recipe, I lost it"."""
+_ASKED_FURTHER = rf"{_VERB}\s+(?:you|he|she|they)\b[^.]*"
+_STATED_BEHIND = re.compile(rf"(?:{_WHY})?{_STATEMENT}", re.IGNORECASE | re.DOTALL)
+_ASKED_BEHIND = re.compile(rf"{_ASKED_FURTHER}\??", re.IGNORECASE | re.DOTALL)
+_AND_BEFORE = re.compile(r"\s*(?:,\s*)?and\s+", re.IGNORECASE)
+_AND_ASKED = re.compile(rf"(?P<first>[^.?!]{{2,200}}?),?\s+and\s+(?P<rest>{_ASKED_FURTHER})", re.IGNORECASE | re.DOTALL)
+"""Two questions of which the second is put as it is: "when rehearsal is and can you come"."""
 _SENTENCES = re.compile(r"(?P<first>[^.?!]{2,200}[.?!])\s+(?P<rest>[^\s.?!].*)", re.DOTALL)
+
+
+_PLEASE_LAST = re.compile(r"[\s,]+(?:please|pls|thanks)\Z", re.IGNORECASE)
 
 
 def as_question(text: str) -> str:
@@ -1101,7 +1142,9 @@ def as_question(text: str) -> str:
     if (several := _SENTENCES.fullmatch(text)) is not None:
         question = as_question(several["first"])
         return text if question == several["first"] else f"{question} {several['rest']}"
-    bare = text.rstrip(" .?!")
+    bare = _PLEASE_LAST.sub("", text.rstrip(" .?!")) or text
+    if (further := _with_what_follows(bare)) is not None:
+        return further
     if (asked := _ASKED.fullmatch(bare)) is not None and (question := _to_you(asked)):
         return question
     if _INVERTED.fullmatch(bare):
@@ -1115,6 +1158,16 @@ def as_question(text: str) -> str:
     if (thing := _THING.fullmatch(bare)) is not None:
         return f"Could I have {thing['rest']}, please?"
     return text
+
+
+def _with_what_follows(text: str) -> str | None:
+    """Return a question with what is stated or asked behind it as sentences of their own; None where nothing is."""
+    for form, before, end in ((_REASONED, "", "."), (_AND_ASKED, "And ", "?")):
+        found = form.fullmatch(text)
+        if found is not None and (question := as_question(found["first"])) != found["first"]:
+            rest = found["rest"] if before else f"{found['rest'][:1].upper()}{found['rest'][1:]}"
+            return f"{question} {before}{rest}{end}"
+    return None
 
 
 def _to_you(asked: re.Match[str]) -> str:

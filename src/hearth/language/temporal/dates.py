@@ -16,6 +16,7 @@ from hearth.language.temporal.time_words import (
     LATE,
     MEALS,
     MONTHS,
+    OCCUPIED,
     ONE_DAY,
     PARTS,
     RISKY_MONTHS,
@@ -504,13 +505,17 @@ _PLANS = frozenset(
 _AFTER_NIGHT = frozenset(["", *".,?!;", *listed("and or in at on by from while please")])
 _AFTER_BESIDE = frozenset(["", *".,?!;", *listed("at to and about for i please too as in around by")])
 """What may follow "the day before" where it counts from a day named elsewhere."""
+_AFTER_WORK = frozenset(
+    ["", *".,?!;", *listed("on at and or to today tomorrow this next please pls with about remind i we"), *WEEKDAYS]
+)
+"""What may follow "after work" where it is a time: no "after work drinks"."""
 _AFTER_OWN = frozenset(["", *".,?!;:", *listed("look looks looking like and ahead shaping going is full busy packed")])
 DAY_STARTS = frozenset(
     {*_TODAY, *MODIFIERS, *WEEKDAYS, *MONTHS, *PARTS, *HOLIDAY_STARTS, *ORDINALS, *_EDGES, *SEASONS}
     | set(
         listed(
             "the that tonight overnight early late mid later rest remainder first eod cob week day weekend same "
-            "q1 q2 q3 q4 end "
+            "q1 q2 q3 q4 end work school "
             "twenty"
         )
     )
@@ -559,6 +564,8 @@ def _day(line: Line, text: str, index: int, cue: str, is_joined: bool) -> Readin
         return month_first(line, text, index, cue)
     if word in PARTS:
         return _part(line, index, cue, is_joined)
+    if (cue, word) in OCCUPIED:
+        return _beside_work(line, index, OCCUPIED[cue, word])
     if word in ("early", "late", "mid", "later"):
         return _early_or_late(line, text, index, cue)
     return _special(line, text, index, cue)
@@ -936,6 +943,13 @@ def _part(line: Line, index: int, cue: str, is_joined: bool) -> Reading:
     if not allowed or (word == "eve" and not is_joined):
         return None
     return Said(part=PARTS[word]), index + 1
+
+
+def _beside_work(line: Line, index: int, part: Part) -> Reading:
+    """Read "after work" where nothing goes on from it, and no clock time says when that is: "after school, 15:35"."""
+    behind = line.tokens[index + 2].kind if index + 2 < len(line.tokens) else ""
+    is_timed = line.word(index + 1) in (",", "at") and behind in ("clock", "number")
+    return (Said(part=part), index + 1) if line.word(index + 1) in _AFTER_WORK and not is_timed else None
 
 
 def _of_that_day(line: Line, index: int) -> Reading:

@@ -112,6 +112,13 @@ PARTS = {
 }
 MEALS = frozenset({"breakfast", "lunch", "dinner"})
 """Parts of the day only after "before", "after", "at", "until" and "by"."""
+OCCUPIED = {
+    ("before", "work"): Part(8, 18, 7),
+    ("before", "school"): Part(7, 16, 7),
+    ("after", "work"): Part(8, 18, 18),
+    ("after", "school"): Part(7, 16, 16),
+}
+"""Hours of which only what is before and after them is said as a time."""
 EARLY = {"morning": Part(6, 9, 7), "afternoon": Part(12, 15, 13), "evening": Part(18, 20, 18), "": Part(6, 10, 7)}
 LATE = {
     "morning": Part(10, 12, 10),

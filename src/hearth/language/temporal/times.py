@@ -27,6 +27,7 @@ from hearth.language.temporal.time_words import (
     EVENING_WORDS,
     MEALS,
     MORNING_WORDS,
+    OCCUPIED,
     ONE_DAY,
     PARTS,
     UNITS,
@@ -106,7 +107,7 @@ _MOVED = frozenset(
 _MOVED_TO = frozenset(listed("pulled shunted altered swapped shoved bumped"))
 """Verbs that move a thing only with "to", "back" or "forward"."""
 _PLANS = frozenset(listed("calendar calendars diary diaries schedule schedules plans meetings appointments free"))
-_AT_MEALS = frozenset(PARTS[meal] for meal in MEALS)
+_AT_MEALS = frozenset((*(PARTS[meal] for meal in MEALS), *OCCUPIED.values()))
 _CALLED_OFF = frozenset(listed("cancelled canceled scrapped axed called"))
 _LONGEST_PART = 12
 _CALLED_BEFORE = frozenset(listed("me us on in at over during last this about earlier while"))

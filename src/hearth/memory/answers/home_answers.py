@@ -49,6 +49,7 @@ from hearth.memory.inquiry.answer_telling import (
     beside_card,
     birthday_answer,
     card_answer,
+    is_on_anothers_card,
     joined_answer,
     name_described,
     named_card_answer,
@@ -773,7 +774,10 @@ class HomeAnswers:
         """
         asked = question.rstrip(" ?!")  # what is read must not hang on a mark that many leave out
         country = str(call.settings.get("owner", {}).get("country") or "")
-        found = with_day(with_named(asked, self._answer(asked, call)), call.now, country)
+        found = self._answer(asked, call)
+        if is_on_anothers_card(asked, found, call):
+            found = HomeAnswer("unknown", "", self.looked_at(), chance=0.0)
+        found = with_day(with_named(asked, found), call.now, country)
         return replace(found, waiting=self._waiting(call.workspace)) if found.kind == "unknown" else found
 
     def _waiting(self, workspace: Workspace) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from hearth import patterns as re
+from hearth.language.tokens import folded
 from hearth.memory.inquiry.answer_reading import (
     ON_A_CARD,
     SIGNS,
@@ -644,6 +645,19 @@ def named_card_answer(question: str, call: CallContext) -> HomeAnswer | None:
     return _card_told(question, card, (), _JOINED if _MAY_DIFFER.search(field) else 1.0)
 
 
+def is_on_anothers_card(question: str, found: HomeAnswer, call: CallContext) -> bool:
+    """Return whether a field of the card of one person is asked for, and another's card answers: no birthday of Priya's
+    is Sam's, whose card has none."""
+    asked = _FIELD_OF.fullmatch(question)
+    if asked is None or not found.witnesses or not found.witnesses[0].where.startswith("card “"):
+        return False
+    who = asked["who"] or asked["whom"]
+    card = _only(_named(who, cards_of(call)))
+    is_all = card is not None and keys_of(_spaced(who)) <= keys_of(" ".join(_names(card)))
+    is_meant = card is not None and (is_all or len(who.split()) == 1)
+    return card is not None and is_meant and found.witnesses[0].where != f"card “{card.name}”"
+
+
 def birthday_answer(question: str, call: CallContext) -> HomeAnswer | None:
     """Tell the birthday on the card of somebody whom a question names, or calls what they are: nothing else says it as
     surely. None where anything else is asked, or no card or several are meant."""
@@ -709,11 +723,23 @@ def card_witness(card: Card, said: str, at: dt.datetime | None = None) -> Witnes
     return Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: {said}", "file", at)
 
 
+_SHORT_NAME = re.compile(
+    r"(?:\A|(?<=\s))(?!(?:Who|What|When|Where|Which|How|Is|Are|Has|The|Did|Was)\b)([A-Z][^\W\d_]{2,})\b"
+)
+"""A word that may be a first name cut short."""
+
+
 def _named(phrase: str, cards: Sequence[Card]) -> list[Card]:
-    """Return the cards of which words say a name, the longest."""
+    """Return the cards of which words say a name, the longest; else those whose first name begins with one that they
+    say: Tomás of "Tom"."""
     said = f" {_spaced(phrase)} "
     lengths = [max((len(n) for n in _names(card) if f" {n} " in said), default=0) for card in cards]
-    return [card for n, card in zip(lengths, cards, strict=True) if n == max(lengths) > 0]
+    named = [card for n, card in zip(lengths, cards, strict=True) if n == max(lengths) > 0]
+    if named:
+        return named
+    short = [_spaced(word) for word in _SHORT_NAME.findall(phrase) if _MONTH.fullmatch(word) is None]
+    firsts = [_spaced(card.given or card.name).partition(" ")[0] for card in cards]
+    return [card for first, card in zip(firsts, cards, strict=True) if any(map(first.startswith, short))]
 
 
 def people_named(phrase: str, cards: Iterable[Card]) -> list[Card]:
@@ -764,4 +790,4 @@ def _describes(clause: str, wanted: set[str], whose: set[str]) -> bool:
 
 
 def _spaced(text: str) -> str:
-    return " ".join(re.findall(r"[^\W_]+", re.sub(r"['’]s\b", "", text.casefold())))
+    return " ".join(re.findall(r"[^\W_]+", re.sub(r"['’]s\b", "", folded(text))))

@@ -234,6 +234,37 @@ def _at_instead_of_before(plan: Plan, said: _Said) -> str:
     return "I could not work out when that is, so I set no reminder: ask me when it is, then say when to remind you."
 
 
+_WISHED = re.compile(
+    r"\s*(?:an?\s+)?(?:very\s+)?(?:(?:happy|merry|blessed|joyful)\s+(?:new\s+|\d{1,3}(?:st|nd|rd|th)\s+)?[^\W\d_]+|"
+    r"congrat(?:s|ulations)|good\s+(?:night|morning)|"
+    r"season['’]?s\s+greetings|all\s+the\s+best|get\s+well(?:\s+soon)?)(?:\s+(?:mum|mom|dad|love|darling|dear))?[\s,!.]*",
+    re.IGNORECASE,
+)
+"""A wish as it is written on a card, which nobody writes ahead of its day."""
+_NOT_SENT_LATER = "I can send only at once, not at a time you name. Say it again then, or ask me to remind you of it."
+
+
+def _wish_of_its_day(plan: Plan, said: _Said) -> Plan | Refusal:
+    """Take the time at which a wish is to be written out of its text, and tell it as left undone: "text Karin happy
+    birthday on Monday"; refuse where it would be sent at once."""
+    for k, step in enumerate(plan.steps):
+        text = step.arguments.get("text")
+        wish = _WISHED.match(text) if step.tool == _DRAFT and isinstance(text, str) else None
+        when = wish.string[wish.end() :].rstrip(" .!") if wish is not None else ""
+        at = next((slot for slot in said.times(when) if slot.cue_start == 0 and slot.end == len(when)), None)
+        if wish is None or at is None or at.cue not in ("", "on", "at"):
+            continue
+        is_of_occasion = wish[0].casefold().startswith("congrat") and at.cue == "on"
+        if is_of_occasion or str(at.views.get("start", "")) <= said.utterance.now.isoformat():
+            continue
+        if any(one.tool == "send_mail" for one in plan.steps):
+            return Refusal("out_of_scope", _NOT_SENT_LATER, planner=plan.planner)
+        steps = list(plan.steps)
+        steps[k] = replace(step, arguments={**step.arguments, "text": wish[0].strip(" ,.")})
+        return replace(_with_steps(plan, steps), unserved=(*plan.unserved, when))
+    return plan
+
+
 def _mused_move(plan: Plan, said: _Said) -> str:
     """Refuse to move what somebody says, or the owner only considers, needs moving."""
     moves = any(step.tool == "move_event" for step in plan.steps)
@@ -432,6 +463,30 @@ def _of_found_length(plan: Plan, said: _Said) -> Plan:
         arguments = step.arguments
         if isinstance(arguments.get("start"), Ref) and "length" in arguments and arguments.get("end", "") in windows:
             steps[k] = replace(step, arguments={name: value for name, value in arguments.items() if name != "end"})
+    return _with_steps(plan, steps)
+
+
+def _open_end(plan: Plan, said: _Said) -> Plan:
+    """Mend an event that would last to the end of the day, or from its beginning, as it is only said what it is after
+    or before: "dentist after work", "gym before work"."""
+    after = {
+        (slot.views.get("start"), slot.views.get("end"))
+        for slot in said.utterance.times
+        if "after" in (slot.cue.lower(), *slot.text.lower().split()[:-1]) and "time" not in slot.views
+    }
+    ahead = {
+        (slot.views.get("start"), slot.views.get("end")): str(slot.views["datetime"])
+        for slot in said.utterance.times
+        if "before" in (slot.cue.lower(), *slot.text.lower().split()[:-1]) and "time" not in slot.views
+        if "datetime" in slot.views and str(slot.views["datetime"]) < str(slot.views.get("end", ""))
+    }
+    steps = list(plan.steps)
+    for k, step in enumerate(steps):
+        span = (step.arguments.get("start"), step.arguments.get("end"))
+        if step.tool != _EVENT or (span not in after and span not in ahead):
+            continue
+        kept = {name: one for name, one in step.arguments.items() if name != "end"}
+        steps[k] = replace(step, arguments={**kept, "start": ahead.get(span, kept["start"])})
     return _with_steps(plan, steps)
 
 
@@ -635,15 +690,50 @@ def _place_as_said(plan: Plan, said: _Said) -> Plan:
             continue
         title = {"title": owned["what"]} if is_titled else {}
         steps[k] = replace(step, arguments={**step.arguments, _PLACE: owned["place"], **title})
-    return _with_steps(plan, steps)
+    return _with_steps(plan, [_at_somebodys(step, said) for step in steps])
+
+
+_AT_SOMEBODYS = re.compile(r"\bat\s+(?P<place>(?:(?:the|my|our)\s+)?(?P<who>[^\W\d_][\w-]*)['’]s)(?!\w)", re.IGNORECASE)
+_BE = re.compile(r"\b(?:be|i\s+am|i['’]?m|we\s+are|we['’]re)\s*\Z", re.IGNORECASE)
+
+
+_DEED_THERE = re.compile(
+    r"(?:(?:please|so|and|ok|okay|i|we|have|need|got|['’]ve|to)\s+)*"
+    r"(?P<deed>(?:collect|fetch|get|pick|drop|bring|take|leave|feed|water|play|practise|practice|babysit|help|visit)\b"
+    r"(?:\s+(?!(?:if|is|are|was|at|on|in|that|and)\b)[\w'’-]+){1,4})",
+    re.IGNORECASE,
+)
+"""What is to be done at somebody's: "pick up Lina"."""
+
+
+def _at_somebodys(step: Step, said: _Said) -> Step:
+    """Keep the place of an event that is called after somebody and stands behind what takes place ("dinner at Moll's in
+    my diary"); who is to be there has an event of that name: "be at Moll's at 6"."""
+    owned = _AT_SOMEBODYS.search(said.text) if step.tool == _EVENT and _PLACE not in step.arguments else None
+    title = step.arguments.get("title")
+    if owned is None or not isinstance(title, str) or not _ends_place(said, owned.end()):
+        return step
+    before, at_who = said.text[: owned.start()].rstrip(), re.compile(rf"\s+at\s+{re.escape(owned['who'])}\Z", re.I)
+    if title.casefold() in (owned["who"].casefold(), owned["place"][:-2].casefold()):
+        deed = _DEED_THERE.fullmatch(before)
+        if deed is None and _BE.search(before) is None:
+            return step
+        title = deed["deed"] if deed is not None else owned[0]
+    elif at_who.search(title) is not None:
+        title = at_who.sub("", title)
+    elif re.search(rf"(?<!\w){re.escape(title)}\Z", before, re.I) is None:
+        return step
+    return replace(step, arguments={**step.arguments, "title": title, _PLACE: owned["place"]})
 
 
 _BEFORE_PLACE = (
     r"(?:(?:\A|\b(?:put|add|book|enter|schedule|pencil\s+in|got|have)\s+)(?:an?\s+|the\s+)?"
-    r"(?P<what>(?!(?:at|be|am|is|go|meet|stay|sleep|see)\b)[^\W\d_][\w-]*(?:\s(?!at\b)[\w-]+)?)\s+)?"
+    r"(?P<what>(?!(?:to|at|be|am|is|go|meet|stay|sleep|see)\b)[^\W\d_][\w-]*(?:\s(?!at\b)[\w-]+)?)\s+)?"
 )
 """What takes place, where it begins the request or what is put into the calendar."""
-_ENDS_PLACE = re.compile(r"\s*(?:\Z|[.,;!?])|\s+(?:from|now|instead|on|in|at|for|with|and|please)\b", re.IGNORECASE)
+_ENDS_PLACE = re.compile(
+    r"\s*(?:\Z|[.,;!?])|\s+(?:from|now|instead|on|in|into|to|at|by|for|with|and|please)\b", re.IGNORECASE
+)
 
 
 def _ends_place(said: _Said, place: int) -> bool:
@@ -672,6 +762,30 @@ def _place_beside_title(plan: Plan, said: _Said) -> Plan:
         return plan
     steps = list(plan.steps)
     steps[places[0]] = replace(steps[places[0]], arguments={**steps[places[0]].arguments, _PLACE: found["place"]})
+    return _with_steps(plan, steps)
+
+
+_FULL_NAME = re.compile(r"(?<![\w'’])[^\W\d_a-z][\w'’-]+(?:\s+[^\W\d_a-z][\w'’-]+)+")
+_NO_NAMES = frozenset(("number", "phone", "mobile", "contact", "card", "email", "mail", "address", "person", "new"))
+
+
+def _contact_as_named(plan: Plan, said: _Said) -> Plan | Refusal:
+    """Call a new contact by the one full name that is said, where a part of it was taken or what it is beside: "new
+    number, Nuala Grace the physio"; ask for the name where only "number" was."""
+    steps = list(plan.steps)
+    for k, step in enumerate(steps):
+        name = step.arguments.get("name")
+        if step.tool != "add_contact" or not isinstance(name, str):
+            continue
+        full = {found[0] for found in _FULL_NAME.finditer(said.text) if found.start() or name in found[0]}
+        one = re.sub(r"['’]s\Z", "", full.pop()) if len(full) == 1 else ""
+        is_more = re.fullmatch(rf"{re.escape(one)}\s+(?:the|my|our)\s.*", name, re.IGNORECASE) is not None
+        is_other = name not in said.text and bool(set(name.split()) & set(one.split()))  # another Brandt
+        is_part = name.islower() or set(name.split()) < set(one.split())
+        if one and one != name and (is_part or is_more or is_other):
+            steps[k] = replace(step, arguments={**step.arguments, "name": one})
+        elif set(name.lower().split()) <= _NO_NAMES:
+            return Refusal("needs", "What is their name?", ("add_contact.name",), planner=plan.planner)
     return _with_steps(plan, steps)
 
 
@@ -725,7 +839,7 @@ def _whole_items(plan: Plan, said: _Said) -> Plan:
 _ADD_CONTACT, _CHANGE_CONTACT = "add_contact", "change_contact"
 _CONTACT_SAID = re.compile(
     r"\W*(?:(?:please|pls|can\s+you|could\s+you|ok|okay|and)[\s,]+)*(?:(?:add|save|store|create|make|put(?:\s+in)?)\s+)?"
-    r"(?:(?:an?|another|this)\s+)?(?:new\s+)?(?:(?:contact|person|card)\b(?:\s+(?:please|pls|for\s+me))*\s*[,:–-]?\s*"
+    r"(?:(?:an?|another|this)\s+)?(?:new\s+)?(?:(?:contact|person|card|number|phone|mobile)\b(?:\s+(?:please|pls|for\s+me))*\s*[,:–-]?\s*"
     r"(?:(?:for|called|named)\s+)?)?(?P<name>[^\W\d_][^,;:\d@()]{0,59}?)\s*,",
     re.IGNORECASE,
 )
@@ -749,6 +863,7 @@ def _first_named(plan: Plan, said: _Said) -> Plan:
     else:
         is_of_more = taken.casefold() in said.text[first.end() :].casefold()
         is_of_more = is_of_more and taken.casefold() not in name.casefold()
+        is_of_more = is_of_more or set(taken.lower().split()) <= _NO_NAMES
     if not is_of_more or len(name.split()) > _MOST_NAMES:
         return plan
     steps = list(plan.steps)
@@ -817,6 +932,7 @@ _MENDS: tuple[_Mend, ...] = (
     _with_length,
     _then_alone,
     _of_found_length,
+    _open_end,
     _of_said_date,
     _named_mail,
     _unread_as_said,
@@ -828,9 +944,11 @@ _MENDS: tuple[_Mend, ...] = (
     _whole_items,
     _whole_deed,
     _first_named,
+    _contact_as_named,
     _not_added_again,
     _all_invited,
     _not_on_another_day,
+    _wish_of_its_day,
 )
 
 
@@ -1057,9 +1175,11 @@ def _turned(step: Step, steps: tuple[Step, ...], said: str, people: Iterable[str
 
 def _may_be_speech(found: Plan | Refusal, told: Told) -> bool:
     """Return whether what was found leaves it open that the whole text is told: it writes another, or nothing. Who is
-    asked for a file is sent none."""
+    asked for a file is sent none, and whose card alone would be shown is asked."""
     if isinstance(found, Refusal):
         return found.kind == "out_of_scope" and found.planner != OWNERS_WORD
+    if told.is_asked and len(found.steps) == 1 and found.steps[0].tool == _FIND and not is_taught(found):
+        return found.steps[0].arguments.get("name") == told.name
     writing = [step for step in found.steps if step.tool == _DRAFT]
     if len(writing) != 1 or _TOLD_BY & {step.tool for step in found.steps} != {_DRAFT}:
         return False
@@ -1273,6 +1393,42 @@ def swallowed(plan: Plan, said: Utterance) -> tuple[str, str] | None:
     return None
 
 
+_GOVERNS = re.compile(
+    r"(?:\b(?:will|can|could|would|should|must|may|might|shall|to|gonna|let)\b(?!['’]?n?['’]t\b|\s+not\b)|['’](?:ll|d)\b)",
+    re.IGNORECASE,
+)
+"""Words of a statement that may be said of a bare verb behind "and", too: "I'll come and move it"."""
+_STATED_AND_ORDERED = re.compile(
+    r"(?P<told>(?:(?:sorry|hi|hey|yes|no)\b,?\s+)?(?:i|we|im)\b[^.!?]*?)\s*,?\s+(?:and|so)\s+(?:(?:then|please|also)\s+)*"
+    r"(?P<order>(?P<verb>move|push|shift|postpone|reschedule|bump|delay|cancel|scrap|bring)\s+"
+    r"(?:(?P<it>it|that|this)\b|(?:the|my|our)\s|[\w'’-]+(?:\s+[\w'’-]+){0,2}\s+(?:back|forward|to|until|till|by)\s)[^.!?]*)",
+    re.IGNORECASE,
+)
+_THING_MISSED = re.compile(
+    r"\b(?:make|do|manage|attend|come\s+to|get\s+to|be\s+at)\s+(?:the\s+|my\s+|our\s+)?"
+    r"(?P<thing>(?!(?:it|that|this)\b)[^\W\d_][\w'’-]*(?:\s+[\w'’-]+){0,3})\s*\Z",
+    re.IGNORECASE,
+)
+
+
+def ordered_besides(plan: Plan, said: Utterance) -> tuple[str, str] | None:
+    """Return what is told to somebody and what the owner wants done besides, where a mail's text holds both: "tell Ida
+    I can't make lunch and move it to Monday". None where what is stated may go on, or nothing such is written."""
+    writing = [step.arguments.get("text") for step in plan.steps if step.tool in _TOLD_BY]
+    if len(writing) != 1 or not isinstance(writing[0], str) or plan.unserved or is_taught(plan):
+        return None
+    if any(step.tool not in _TOLD_BY | {_FIND, "send_mail"} for step in plan.steps):
+        return None  # what is wanted besides is done
+    start = said.text.casefold().find(" ".join(writing[0].split()[:2]).casefold())
+    both = _STATED_AND_ORDERED.fullmatch(said.text.rstrip(" .!"), start) if start > 0 else None
+    if both is None or _GOVERNS.search(both["told"]) is not None:
+        return None
+    missed = _THING_MISSED.search(both["told"]) if both["it"] else None
+    rest = both["order"][both.end("it") - both.start("order") :] if missed is not None else ""
+    order = f"{both['verb']} the {missed['thing']}{rest}" if missed is not None else both["order"]
+    return said.text[: both.end("told")], order
+
+
 def joined(first: Plan, then: Plan, tools: Mapping[str, ToolSpec]) -> Plan | None:
     """Return one plan of two, of the confidence of the less sure one; None where they do not fit together."""
     steps = (*first.steps, *shifted(then.steps, len(first.steps)))
@@ -1433,6 +1589,54 @@ def whether_free(plan: Plan, text: str, results: Sequence[StepResult], now: dt.d
         return "Yes, there is time for that." if slots else "No, there is no time for that."
     first, last = dt.datetime.fromisoformat(start), dt.datetime.fromisoformat(end)
     return _free_between(first, last, slots, now, is_of_busy=_NOT_FREE.search(text) is not None)
+
+
+_PART = r"(?P<part>morning|afternoon|evening|night|day)"
+_I_AM = r"(?:(?:i|we)\s+(?:am|are)|i['’]?m|we['’]?re|am\s+i|are\s+we)"
+_NEXT_FREE = tuple(
+    re.compile(rf"\s*(?:(?:so|and|ok|okay|hey|please|can\s+you)\b[\s,]*)*{form}[\s?.!]*", re.IGNORECASE)
+    for form in (
+        r"(?:(?:when|what|which)(?:['’]?s|\s+is|\s+will\s+be|\s+do\s+(?:i|we)\s+have)?\s+|"
+        rf"(?:find|show|tell|give)\s+(?:me\s+|us\s+)?(?:when\s+)?)?(?:(?:my|our|the)\s+)?next\s+free\s+{_PART}(?:\s+is)?",
+        r"(?:when|what|which)(?:['’]?s|\s+is)?\s+(?:my\s+|our\s+|the\s+)?next\s+"
+        rf"{_PART}\s+(?:(?:that|when)\s+)?{_I_AM}\s+(?:free|available)",
+        rf"(?:which|what)\s+{_PART}\s+{_I_AM}\s+(?:next\s+(?:free|available)|(?:free|available)\s+next)",
+        rf"when\s+(?:do|will)\s+(?:i|we)\s+next\s+(?:have|get)\s+an?\s+(?:free|empty)\s+{_PART}",
+        rf"when\s+(?:do|will)\s+(?:i|we)\s+(?:have|get)\s+an?\s+(?:free|empty)\s+{_PART}\s+next",
+    )
+)
+_HOURS_OF = {"morning": (8, 12), "afternoon": (12, 18), "evening": (18, 22), "night": (18, 22), "day": (8, 22)}
+_DAYS_AHEAD = 28
+
+
+def asked_next_free(request: Utterance, found: Plan | Refusal, tools: Tools) -> tuple[Step, str] | None:
+    """Return what to look up to know the next evening, say, that is free as a whole, and which part of a day is asked
+    for; None where none is, or what was found changes something."""
+    if _FREE not in tools or (isinstance(found, Plan) and (is_taught(found) or not only_reads(found, tools))):
+        return None
+    asked = next((match for form in _NEXT_FREE if (match := form.fullmatch(request.text)) is not None), None)
+    if asked is None:
+        return None
+    part = asked["part"].lower()
+    first, last = _HOURS_OF[part]
+    end = (request.now + dt.timedelta(days=_DAYS_AHEAD)).replace(hour=0, minute=0, second=0, microsecond=0)
+    start, length = request.now.replace(microsecond=0).isoformat(), f"PT{last - first}H"
+    return Step(_FREE, {"start": start, "end": end.isoformat(), "length": length}), part
+
+
+def next_free(
+    part: str, slots: Sequence[object], now: dt.datetime, found: Plan | Refusal, tools: Tools
+) -> Plan | Refusal:
+    """Return the plan that tells of the first of the free times which hold that part of a day as a whole; a refusal
+    where none does."""
+    first, last = _HOURS_OF[part]
+    for one in slots:
+        begins, ends = (_moment(one, "start"), _moment(one, "end")) if isinstance(one, Mapping) else (now, now)
+        start, end = (begins.replace(hour=hour, minute=0, second=0, microsecond=0) for hour in (first, last))
+        if begins <= start and end <= ends and start > now:
+            step = Step(_FREE, {"start": start.isoformat(), "end": end.isoformat()})
+            return check_plan(Plan((step,), confidence=1.0, planner=found.planner), tools)
+    return Refusal("out_of_scope", f"No {part} of the next four weeks is free as a whole.", planner=found.planner)
 
 
 def _asks_if_free(text: str, *, has_length: bool) -> bool:

@@ -479,7 +479,24 @@ def _gives_way(request: Utterance, found: Plan, grounds: Grounds, tools: Mapping
         return True
     if FIND in tools and planned == {FIND} and _is_list_behind(request, found):
         return True
+    if _is_no_way_to(request, found):
+        return True
     return _is_of_a_thing(request, found) or _is_no_sum(request, found) or _is_of_another_time(request, found)
+
+
+_HOW_LONG = re.compile(
+    r"(?:.*\b)?how\s+long(?:['’]?s|\s+(?:is|are|was|does|do|did|will|can))\b"
+    r"(?!.*\b(?:until|till|til|to|before|left|away|since|ago|off|from\s+now)\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _is_no_way_to(request: Utterance, plan: Plan) -> bool:
+    """Return whether it is counted how far away an event is, where it is asked how long something lasts: "how long is
+    the notice period in the lease"."""
+    if is_taught(plan) or {step.tool for step in plan.steps} != {"next_event", _DAYS_TO}:
+        return False
+    return _HOW_LONG.match(request.text) is not None
 
 
 def _is_list_behind(request: Utterance, plan: Plan) -> bool:
@@ -1238,6 +1255,45 @@ def ticked_thing(text: str, found: Plan | Refusal) -> str:
     return query if isinstance(query, str) else ""
 
 
+_GETTING = r"(?:got|bought|ordered|fetched|collected|grabbed|picked\s+up)"
+_GOT = re.compile(
+    rf"\s*(?:(?:ok|okay|oh|so|right|hey)\b[\s,]*)*(?:(?:i|we|he|she|they)(?:['’]?(?:ve|s)|\s+(?:have|has))?\s+)?(?:(?:just|already|now|finally)\s+)*{_GETTING}\s+"
+    r"(?P<what>[^.;:?!]{1,120}?)(?:\s+(?:now|already|today|yesterday|this\s+morning|at\s+last))*\s*[.!]*\s*",
+    re.IGNORECASE,
+)
+_IS_GOT = re.compile(
+    rf"\s*(?:(?:ok|okay|oh|so|right|hey)\b[\s,]*)*(?P<what>[^.;:?!]{{1,120}}?)(?:['’]?s|\s+(?:is|are|(?:has|have)\s+been))\s+"
+    rf"(?:(?:all|now|already)\s+)*{_GETTING}(?:\s+(?:now|already|today|yesterday))*\s*[.!]*\s*",
+    re.IGNORECASE,
+)
+"""Match a remark that something was got, and nothing else."""
+_OF_A_ROW = re.compile(r"\s*(?:,\s*(?:and\s+)?|\band\s+|&\s*)", re.IGNORECASE)
+_DETERMINER = re.compile(r"(?:the|my|our|that|those|some|more|a|an)\s+", re.IGNORECASE)
+_ADD_TO = "add_to_list"
+
+
+def got_things(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> tuple[str, ...]:
+    """Return what a remark says was got ("I've bought the nails"), where what was found does nothing about it, or would
+    put it on a list. Whether it stands on one is for whoever takes it to see."""
+    if isinstance(found, Plan) and (is_taught(found) or not _does_nothing(found, tools)):
+        return ()
+    if isinstance(found, Refusal) and found.planner == OWNERS_WORD:
+        return ()
+    said = _GOT.fullmatch(text) or _IS_GOT.fullmatch(text)
+    things = _OF_A_ROW.split(said["what"]) if said is not None else ()
+    return tuple(bare for one in things if (bare := _DETERMINER.sub("", one.strip(), count=1)))
+
+
+def _does_nothing(plan: Plan, tools: Mapping[str, ToolSpec]) -> bool:
+    return all(step.tool == _ADD_TO or tools[step.tool].effect == "none" for step in plan.steps)
+
+
+def taken_off(things: Sequence[str], name: str, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Return the plan that takes what was got off the list on which it stands."""
+    step = Step(_TAKE_OFF, {"list": name, "items": list(things)})
+    return _sending(Plan((), confidence=1.0, planner="recall"), (step,), tools) if _TAKE_OFF in tools else None
+
+
 def _is_of_a_device(plan: Plan) -> bool:
     """Return whether a plan does one thing to a device: nothing of the kind is ticked off."""
     return len(plan.steps) == 1 and "device" in plan.steps[0].arguments and not is_taught(plan)
@@ -1314,10 +1370,27 @@ def with_named_note(request: Request, found: Plan | Refusal, tools: Mapping[str,
     if not _named_thing(users[0].arguments.get("text"), request.text):
         return None
     told = {name: value for name, value in users[0].arguments.items() if name != _FILES}
-    note = Step(_FIND_NOTES, {"query": sent.steps[looks[0]].arguments["query"]})
+    sought = str(sent.steps[looks[0]].arguments["query"])
+    note = Step(_FIND_NOTES, {"query": _LIST_OR_NOTE.sub("", sought).strip() or sought})
     written = replace(users[0], arguments={**told, "text": Ref(looks[0], ("text",))})
     steps = tuple(note if k == looks[0] else written if step is users[0] else step for k, step in enumerate(sent.steps))
     return _sending(sent, steps, tools)
+
+
+_LIST_OR_NOTE = re.compile(r"\s+(?:lists?|notes?)\s*\Z", re.IGNORECASE)
+"""Ends what a note is called with what it is."""
+
+
+def is_called_just(plan: Plan, found: Sequence[object], files: Sequence[object]) -> bool:
+    """Return whether the one note that was found is called by all words of what a plan seeks and no others, as none of
+    the files is: "the packing list" is the list so called, and no file of a packing list for school."""
+    sought = next((step.arguments.get("query") for step in plan.steps if step.tool == _FIND_NOTES), None)
+    if not isinstance(sought, str) or len(found) != 1:
+        return False
+    names = [str(one.get("name") or "").rpartition(".")[0] for one in files if isinstance(one, Mapping)]
+    is_file = any(stems(re.sub(r"[-_]", " ", name)) == stems(sought) for name in names)
+    title = _LIST_OR_NOTE.sub("", _title_of_note(found[0]))
+    return not is_file and stems(title) == stems(_LIST_OR_NOTE.sub("", sought))
 
 
 def is_entitled(plan: Plan, found: Sequence[object]) -> bool:
