@@ -193,6 +193,8 @@ so, and 65 % of those that people asked of the world and that their form would h
 _LIKELY_OWN = LEAST_SURE
 """Least chance of an answer in the owner's things at which a question that only names one of them is put to them; from
 there on an answer is told without doubt."""
+_PROBABLY_OWN = 0.5
+"""Chance that people ask so of their own things from which on a question for yes or no is put to them."""
 _MAYBE_OWN = 0.3
 """The same for a question that no tool serves: told with doubt, what the owner's things say beats "I can't do that". Of
 34 questions that people ask of the world, four reached it in two homes that spoke of their matter."""
@@ -829,12 +831,16 @@ class Agent:
         with suppress(HearthError):
             naming = self.home_answers.names_thing(said.text, call.workspace, call.now.tzinfo)
             is_named = said.asks_for_value or said.names_matter
-            is_asked = is_named or (said.asked.is_question and not asks_yes_or_no(said.text))
-            if not (is_misplaced or is_asked or naming != "not"):
+            is_polar = not is_named and asks_yes_or_no(said.text)
+            is_asked = is_named or (said.asked.is_question and not is_polar)
+            # Of what is asked by yes or no much is a request: "can you order me a taxi".
+            is_of_own = is_polar and not is_worldly and self.home_answers.own_chance(said.question) > _PROBABLY_OWN
+            if not (is_misplaced or is_asked or is_of_own or naming != "not"):
                 return False
             found = self.home_answers.find_answer(said.question, call)
             # What is named by all its words is meant, so even a doubtful answer, told as one, beats a refusal.
-            least = 0.0 if naming == "wholly" else _MAYBE_OWN if is_asked and not is_worldly else _LIKELY_OWN
+            is_enough = (is_asked and not is_worldly) or is_of_own
+            least = 0.0 if naming == "wholly" else _MAYBE_OWN if is_enough else _LIKELY_OWN
             return found.kind != "unknown" and found.chance >= (_LIKELY_OWN if is_misplaced else least)
         return False
 

@@ -367,7 +367,8 @@ _ASIDE = re.compile(
 _QUESTION = re.compile(
     r"\s*(?:(?:in|at|on|to|for|from|with|of|since|until|till|til|by) )?"
     r"(?:who|whom|whose|what|where|when|why|how|which)(?:'s|’s|'re|'d)?\b"
-    r"|\s*(?:do|does|did|is|are|am|was|were|can|could|will|would|should|has|have|had|may|might)(?:n't)? \w",
+    r"|\s*(?:do|does|did|is|are|am|was|were|can|could|will|would|should|has|have|had|may|might)(?:n't)? \w"
+    r"|\s*must (?:i|we|he|she|they|it)\b",
     re.IGNORECASE,
 )
 _APOSTROPHE_LEFT_OUT = re.compile(r"\A((?:so |and |hey |ok )*(?:what|who|where|when|how))(s|re)\b", re.IGNORECASE)
