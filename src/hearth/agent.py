@@ -76,7 +76,7 @@ from hearth.memory.forgetting import retention_of, tend_a_little
 from hearth.memory.inquiry.answer_reading import AnswerReader, asks_yes_or_no
 from hearth.memory.inquiry.answer_telling import card_meant, cards_of
 from hearth.memory.search.passage_store import EMBED_BATCH
-from hearth.memory.search.search_words import telling_words, times_named
+from hearth.memory.search.search_words import keys_of, telling_words, times_named
 from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.permissions import make_private
 from hearth.planning.arguments import alignment
@@ -786,7 +786,11 @@ class Agent:
         beyond = asked_beyond_card(request, plan, results, self.tools.specs)
         if beyond is not None and names_no_field(request.text):
             return beyond
-        beyond = beyond or asked_beyond_device(request, plan, results, self.tools.specs)
+        if (instead := asked_beyond_device(request, plan, results, self.tools.specs)) is not None:
+            # "Is the roof insured" asks of no device, even where nothing else answers it.
+            if self.home_answers.own_chance(request.question) >= LEAST_OWN:
+                return instead
+            beyond = beyond or instead
         beyond = beyond or asked_beyond_nothing(request, plan, results, self.tools.specs)
         with suppress(HearthError):
             found = self.home_answers.find_answer(request.question, self.call_context()) if beyond else None
@@ -799,7 +803,7 @@ class Agent:
     def _where_more_is_said(self, request: Utterance, beyond: Beyond) -> Plan | None:
         """The plan that asks everything, if the answer says something of the words that a look-up leaves open, or what
         was looked up does not tell what is asked for."""
-        if beyond.is_beside:
+        if beyond.is_beside or self._says_only_whose(beyond):
             return beyond.plan
         with suppress(HearthError):
             found = self.home_answers.find_answer(request.question, self.call_context())
@@ -807,6 +811,12 @@ class Agent:
             if found.kind != "unknown" and found.chance >= _MAYBE_OWN and beyond.is_said_by(told):
                 return beyond.plan
         return None
+
+    def _says_only_whose(self, beyond: Beyond) -> bool:
+        """Return whether an event that was found says nothing of a question but somebody's name: the choir practice of
+        Maureen is not her dentist's appointment."""
+        names = keys_of(" ".join(one.title for one in self.home_answers.passages.all(("contact",))))
+        return beyond.asked - beyond.open <= names and not beyond.open <= names
 
     def _asked_as_typed(self, plan: Plan, said: Utterance) -> Plan:
         """The plan whose question of the owner's things is asked in the words typed, where those stand there: "deli" is

@@ -833,7 +833,9 @@ class HomeAnswers:
         is_of_more = any(self.passages.holds_all([word]) for word in left_out)
         if understood.operation == "waiting" and is_of_more and _OF_ANSWERS.search(question) is None:
             return None
-        found = self._worked_out(understood.said(), call)
+        # The whole question says with which event.
+        said = f"any clash {question}" if understood.operation == "clash" else understood.said()
+        found = self._worked_out(said, call)
         if found is None:
             return None
         chance = min(found.chance, round(understood.chance, 4))

@@ -734,6 +734,12 @@ _HEAD_NOUN = re.compile(
     re.IGNORECASE,
 )
 _WHOSE = re.compile(r"\s*what(?:'s|’s|s| is| was)? (?P<whose>[^\W\d_]+)['’]s ", re.IGNORECASE)
+_THING_OF = re.compile(
+    r"\b(?:when|where|(?:what|which) (?:time|day))\b.*?\b(?!(?:it|that|there|what|who)\b)[^\W\d_]{2,}['’]s "
+    r"(?P<thing>[\w-]+(?: [\w-]+)?)",
+    re.IGNORECASE,
+)
+"""Asks when or where something of somebody's is."""
 _KIND_OF_CODE = re.compile(
     r"\s*what(?:'s|’s|s| is| was) (?:the|my|our|his|her|their|[\w-]+['’]s) (?P<kind>(?:[\w-]+ ){1,3})?"
     r"(?P<what>number|code|pin|password|reference|iban)\b(?: (?:of|for|to) (?P<of>[^?.!]+))?",
@@ -1049,6 +1055,8 @@ def _left_without_noun(chance: float, question: str, passage: Passage) -> float:
     """Return what is left of the probability of an answer where a passage names nothing like what is asked for."""
     if passage.kind == "event" and (deed := deed_asked(question)) and key_of(deed) not in keys_of(passage.read):
         chance = min(chance, DOUBTED)  # where it takes place is not where to park for it
+    if passage.kind == "event" and _lacks_thing(question, passage.read):
+        return chance * LACKING
     if not lacks_noun(question, passage.read):
         return chance
     if passage.kind in _NAMING:
@@ -1294,6 +1302,13 @@ def lacks_noun(question: str, text: str) -> bool:
     words = [word for word in words if word not in _UNSAID]
     held = keys_of(text)
     return bool(words) and key_of(words[-1]) not in held
+
+
+def _lacks_thing(question: str, text: str) -> bool:
+    """Return whether a text names nothing of what somebody's is asked for: "plane" of "what time is Ana's plane"."""
+    found = _THING_OF.search(question)
+    things = telling_words(found["thing"]) if found is not None else []
+    return bool(things) and not any(keys_of(word) <= keys_of(text) for word in things)
 
 
 def lacks_kind(question: str, text: str) -> bool:

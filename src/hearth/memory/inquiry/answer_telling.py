@@ -152,7 +152,10 @@ def told_chance(question: str, told: Reading, readings: Sequence[Reading], now: 
     fit = fitted("passage_weights")
     signs = zip(SURE_SIGNS, sure_signs(question, told, readings, now), strict=True)
     odds = sum(float(fit["sureness"][name]) * sign for name, sign in signs)
-    is_sure = told.chance > DOUBTED and 1 / (1 + math.exp(-odds)) >= float(fit["least_sureness"])
+    # Of what is asked by yes or no the weights saw few: over pieces 122 of 131 from `LEAST_SURE` on are right, 67 of 92
+    # below it.
+    least = LEAST_SURE if asks_yes_or_no(question) else DOUBTED
+    is_sure = told.chance > least and 1 / (1 + math.exp(-odds)) >= float(fit["least_sureness"])
     return max(told.chance, LEAST_SURE) if is_sure else min(told.chance, DOUBTED)
 
 

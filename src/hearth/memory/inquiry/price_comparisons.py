@@ -16,19 +16,18 @@ from dataclasses import dataclass
 from hearth import patterns as re
 from hearth.language.tokens import word_set
 from hearth.memory.inquiry.answer_reading import Reading, asks_yes_or_no, covered, money_in, money_text
-from hearth.memory.inquiry.answer_telling import LEAST_BESIDE, told_at
+from hearth.memory.inquiry.answer_telling import told_at
 from hearth.memory.search.search_words import keys_of, telling_words
 from hearth.protocols import HomeAnswer
 from hearth.tools.memory import DOUBTED
 
-_DEARER = re.compile(
-    r"\b(?:dear(?:er|est)|priciest|more expensive|most expensive|(?:higher|highest) \w+)\b", re.IGNORECASE
-)
+_DEARER = re.compile(r"\b(?:dear(?:er|est)|priciest|more expensive|most expensive|higher|highest)\b", re.IGNORECASE)
 _COMPARES = re.compile(
     r"\b(?:cheap(?:er|est)|dear(?:er|est)|pric(?:ier|iest)|(?:more|less|most|least) expensive"
     r"|(?:low|high)(?:er|est) (?:price|quote|quotation|offer|bid|estimate)"
     r"|(?:difference|gap) (?:between|in|of) .*\b(?:quot\w+|prices?|offers?|bids?|estimates?)"
-    r"|(?:prices?|quot\w+|offers?|bids?|estimates?) (?:differ|apart)"
+    r"|(?:quot(?:e|ation)s?|offers?|bids?|estimates?)\b.*\b(?:(?:low|high)(?:er|est)|differ|apart)"
+    r"|apart (?:are|were) .*\b(?:quot\w+|prices?|offers?|bids?|estimates?)"
     r"|sav(?:e|ing)\b.*\b(?:instead of|rather than|over|compared))\b",
     re.IGNORECASE,
 )
@@ -92,7 +91,7 @@ def compared_answer(question: str, read: Callable[[str], Sequence[Reading]]) -> 
     if asks_yes_or_no(question) and len(named) > 1:
         asked_first = min(named, key=lambda one: _place(one, question))
         value = f"{'Yes' if asked_first is first else 'No'}: {value}"
-    chance = min(DOUBTED, *(max(one.reading.chance, LEAST_BESIDE) for one in (first, other)))
+    chance = min(DOUBTED, max(one.reading.chance for one in (first, other)))
     return HomeAnswer("text", value, "", tuple(told_at(one.reading) for one in (first, other)), round(chance, 4))
 
 

@@ -29,6 +29,7 @@ from hearth.memory.fact_extraction import KIN_WORDS
 from hearth.memory.inquiry.answer_reading import ON_A_CARD, asks_deed, asks_hours, asks_who, deed_asked
 from hearth.memory.inquiry.asking_mails import asked_of_letters
 from hearth.memory.inquiry.counts_by_person import asked_of_people
+from hearth.memory.inquiry.price_comparisons import compares_prices
 from hearth.memory.inquiry.record_answers import Asked, DateAsked, asked_of_dates, asked_of_records, happens
 from hearth.memory.search.search_words import key_of, key_set, keys_of
 from hearth.planning.arguments.alignment import FUNCTION_WORDS
@@ -383,6 +384,7 @@ _ABOUT_OWNER = re.compile(
     re.IGNORECASE,
 )
 _CONTACTS = frozenset({"find_contact", "list_contacts"})
+_SUMS = frozenset({"calculate", FIND})
 _OF_DEVICES = frozenset({STATE, "list_devices"})
 _MINE = re.compile(r"(?:my|our)\s", re.IGNORECASE)
 _DEEDS = frozenset({"live", "lives", "work", "works", "like", "likes"})
@@ -669,6 +671,8 @@ def _asks_what_no_tool_knows(text: str, found: Plan | Refusal, tools: Mapping[st
         return False
     if _WHO_HAS.match(text) and any(step.tool in _OF_FOOTAGE for step in found.steps):
         return True
+    if compares_prices(text) and only_reads(found, tools) and {step.tool for step in found.steps}.isdisjoint(_SUMS):
+        return True  # "which of the plumbers is cheaper" asks for no list of people
     if deed_asked(text) and {step.tool for step in found.steps} == {STATE}:
         return True  # "where do I switch the boiler off" asks for no state of it
     if asks_hours(text):
