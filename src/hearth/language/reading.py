@@ -472,6 +472,30 @@ def said_by(words: str) -> SaidBy | None:
     return SaidBy(found["name"], (found["when"] or "").strip(), found["chat"] is not None)
 
 
+_ASKED_LAST = re.compile(
+    r"\s*(?:[^\s?.!]+\s+){2,}(?:how (?:much|many|long|often|old)|when|where|who|what (?:time|day)|which(?: one| day)?)"
+    r"(?: (?:is|was|are) (?:it|that|they))?[\s?.!]*",
+    re.IGNORECASE,
+)
+_ASKED_IF = re.compile(
+    r"\s*(?:if|in case|suppose) (?:i|we|he|she|they|it|the|my|our|somebody|someone)\b[^?]{6,}?"
+    r"\b(?:how (?:much|many|long|often|far|soon)|what|when|where|who|which)(?: [\w'’-]+){0,3}?"
+    r" (?:do|does|did|must|can|could|should|will|would|have|has|am|are|is) (?:i|we|they|he|she|it|you|the|my|our)\b"
+    r"[^?]*[\s?.!]*",
+    re.IGNORECASE,
+)
+
+
+def asks_if(text: str) -> bool:
+    """Return whether a request asks behind a condition: "if we move out how long before must I tell them"."""
+    return _ASKED_IF.fullmatch(text) is not None
+
+
+def asks_later(text: str) -> bool:
+    """Return whether a request asks behind what it is about, "gas bill this month, how much", or behind a condition."""
+    return asks_if(text) or (_ASKED_LAST.fullmatch(text) is not None and not gives_order(text))
+
+
 def gives_order(text: str) -> bool:
     """Return whether a text begins as an order does: "change the wifi password"."""
     return _ORDERS.match(text.strip()) is not None

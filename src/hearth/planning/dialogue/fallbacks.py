@@ -13,6 +13,8 @@ from hearth.language.clauses import VERBS
 from hearth.language.reading import (
     Utterance,
     asked_of,
+    asks_if,
+    asks_later,
     asks_what,
     asks_who_is,
     gives_order,
@@ -594,7 +596,7 @@ def _asked_plainly(
     if asks_who_is(asked.text) or request.believed_then is not None:
         return _checked(Step(SEARCH, {"query": asked.text.rstrip(" ?.!")}, text=request.text), tools)
     is_own = grounds.is_own and (asked.is_question or not gives_order(asked.text))
-    if is_own or (names_own and (request.asks_for_value or request.names_matter)):
+    if is_own or (names_own and (request.asks_for_value or request.names_matter or asks_later(asked.text))):
         return _found_by(request, tools)
     if not asked.is_question or (is_of_anyone(asked.text, known) and not names_own):
         return None
@@ -628,7 +630,7 @@ def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpe
         return False
     if isinstance(found, Plan) and not only_reads(found, tools):  # stands, but where it is asked who does a deed
         is_order = gives_order(text) or asked_for_summary(text) is not None
-        return not is_order and _asks_what_no_tool_knows(text, found, tools)
+        return not is_order and (asks_if(text) or _asks_what_no_tool_knows(text, found, tools))
     if asked_for_summary(text) is not None:
         return True
     if _asks_what_no_tool_knows(text, found, tools):
@@ -734,7 +736,7 @@ def asked_elsewhere(
     """
     replaced = {step.replaces for step in plan.steps}
     left = [result for result in results if result.step not in replaced]
-    is_asked = asks_what(request.asked.text) or request.asks_for_value
+    is_asked = asks_what(request.asked.text) or request.asks_for_value or asks_later(request.asked.text)
     if FIND not in tools or len(left) != 1 or not is_asked:
         return None
     step = plan.steps[left[0].step]
