@@ -1055,7 +1055,7 @@ def _left_without_noun(chance: float, question: str, passage: Passage) -> float:
     """Return what is left of the probability of an answer where a passage names nothing like what is asked for."""
     if passage.kind == "event" and (deed := deed_asked(question)) and key_of(deed) not in keys_of(passage.read):
         chance = min(chance, DOUBTED)  # where it takes place is not where to park for it
-    if passage.kind == "event" and _lacks_thing(question, passage.read):
+    if passage.kind == "event" and lacks_thing(question, passage.read):
         return chance * LACKING
     if not lacks_noun(question, passage.read):
         return chance
@@ -1304,7 +1304,7 @@ def lacks_noun(question: str, text: str) -> bool:
     return bool(words) and key_of(words[-1]) not in held
 
 
-def _lacks_thing(question: str, text: str) -> bool:
+def lacks_thing(question: str, text: str) -> bool:
     """Return whether a text names nothing of what somebody's is asked for: "plane" of "what time is Ana's plane"."""
     found = _THING_OF.search(question)
     things = telling_words(found["thing"]) if found is not None else []
