@@ -816,7 +816,8 @@ class Agent:
         """Return whether an event that was found says nothing of a question but somebody's name: the choir practice of
         Maureen is not her dentist's appointment."""
         names = keys_of(" ".join(one.title for one in self.home_answers.passages.all(("contact",))))
-        return beyond.asked - beyond.open <= names and not beyond.open <= names
+        said = beyond.asked - beyond.open
+        return bool(said) and said <= names and not beyond.open <= names
 
     def _asked_as_typed(self, plan: Plan, said: Utterance) -> Plan:
         """The plan whose question of the owner's things is asked in the words typed, where those stand there: "deli" is
