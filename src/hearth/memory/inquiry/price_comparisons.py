@@ -40,7 +40,7 @@ _OF_PAYING = re.compile(
 _COMPARING = word_set(
     """cheaper cheapest dearer dearest pricier priciest expensive less more most least lower lowest higher highest
     price prices quote quotes quotation quotations offer offers bid bids estimate estimates difference gap between much
-    save saving instead rather compared apart differ two both other one ones gave give gives asked ask asks asking
+    far save saving instead rather compared apart differ two both other one ones gave give gives asked ask asks asking
     take takes go goes people guy guys firm firms company companies cost costs come comes would got get"""
 )
 _PLAIN = re.compile(
