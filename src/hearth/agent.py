@@ -76,7 +76,7 @@ from hearth.memory.forgetting import retention_of, tend_a_little
 from hearth.memory.inquiry.answer_reading import AnswerReader, asks_yes_or_no
 from hearth.memory.inquiry.answer_telling import card_meant, cards_of
 from hearth.memory.search.passage_store import EMBED_BATCH
-from hearth.memory.search.search_words import telling_words, times_named
+from hearth.memory.search.search_words import keys_of, telling_words, times_named
 from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.permissions import make_private
 from hearth.planning.arguments import alignment
@@ -199,6 +199,8 @@ so, and 65 % of those that people asked of the world and that their form would h
 _LIKELY_OWN = LEAST_SURE
 """Least chance of an answer in the owner's things at which a question that only names one of them is put to them; from
 there on an answer is told without doubt."""
+_PROBABLY_OWN = 0.5
+"""Chance that people ask so of their own things from which on a question for yes or no is put to them."""
 _MAYBE_OWN = 0.3
 """The same for a question that no tool serves: told with doubt, what the owner's things say beats "I can't do that". Of
 34 questions that people ask of the world, four reached it in two homes that spoke of their matter."""
@@ -837,7 +839,11 @@ class Agent:
         beyond = asked_beyond_card(request, plan, results, self.tools.specs)
         if beyond is not None and names_no_field(request.text):
             return beyond
-        beyond = beyond or asked_beyond_device(request, plan, results, self.tools.specs)
+        if (instead := asked_beyond_device(request, plan, results, self.tools.specs)) is not None:
+            # "Is the roof insured" asks of no device, even where nothing else answers it.
+            if self.home_answers.own_chance(request.question) >= LEAST_OWN:
+                return instead
+            beyond = beyond or instead
         beyond = beyond or asked_beyond_nothing(request, plan, results, self.tools.specs)
         with suppress(HearthError):
             found = self.home_answers.find_answer(request.question, self.call_context()) if beyond else None
@@ -850,7 +856,7 @@ class Agent:
     def _where_more_is_said(self, request: Utterance, beyond: Beyond) -> Plan | None:
         """The plan that asks everything, if the answer says something of the words that a look-up leaves open, or what
         was looked up does not tell what is asked for."""
-        if beyond.is_beside:
+        if beyond.is_beside or self._says_only_whose(beyond):
             return beyond.plan
         with suppress(HearthError):
             found = self.home_answers.find_answer(request.question, self.call_context())
@@ -858,6 +864,13 @@ class Agent:
             if found.kind != "unknown" and found.chance >= _MAYBE_OWN and beyond.is_said_by(told):
                 return beyond.plan
         return None
+
+    def _says_only_whose(self, beyond: Beyond) -> bool:
+        """Return whether an event that was found says nothing of a question but somebody's name: the choir practice of
+        Maureen is not her dentist's appointment."""
+        names = keys_of(" ".join(one.title for one in self.home_answers.passages.all(("contact",))))
+        said = beyond.asked - beyond.open
+        return bool(said) and said <= names and not beyond.open <= names
 
     def _asked_as_typed(self, plan: Plan, said: Utterance) -> Plan:
         """The plan whose question of the owner's things is asked in the words typed, where those stand there: "deli" is
@@ -882,12 +895,16 @@ class Agent:
         with suppress(HearthError):
             naming = self.home_answers.names_thing(said.text, call.workspace, call.now.tzinfo)
             is_named = said.asks_for_value or said.names_matter
-            is_asked = is_named or (said.asked.is_question and not asks_yes_or_no(said.text))
-            if not (is_misplaced or is_asked or naming != "not"):
+            is_polar = not is_named and asks_yes_or_no(said.text)
+            is_asked = is_named or (said.asked.is_question and not is_polar)
+            # Of what is asked by yes or no much is a request: "can you order me a taxi".
+            is_of_own = is_polar and not is_worldly and self.home_answers.own_chance(said.question) > _PROBABLY_OWN
+            if not (is_misplaced or is_asked or is_of_own or naming != "not"):
                 return False
             found = self.home_answers.find_answer(said.question, call)
             # What is named by all its words is meant, so even a doubtful answer, told as one, beats a refusal.
-            least = 0.0 if naming == "wholly" else _MAYBE_OWN if is_asked and not is_worldly else _LIKELY_OWN
+            is_enough = (is_asked and not is_worldly) or is_of_own
+            least = 0.0 if naming == "wholly" else _MAYBE_OWN if is_enough else _LIKELY_OWN
             return found.kind != "unknown" and found.chance >= (_LIKELY_OWN if is_misplaced else least)
         return False
 

@@ -186,3 +186,57 @@ def test_a_card_without_a_birthday_says_so(agent: Agent, birth: str, is_lacking:
     told = agent.run(agent.request("when was Nele Busch born")).answer.text
     card.unlink()
     assert ("The card of Nele Busch has no birthday." in told) is is_lacking
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_asked_beyond"),
+    [
+        ("when's Nele's optician appointment", True),
+        ("when is Nele's eye test", True),
+        ("when is Nele's haircut", True),
+        ("what time is Nele's arrival", True),
+        ("when is Nele's choir practice", False),
+        ("when is Nele's practice", False),
+        ("what day is Nele's hygienist", False),
+        ("when is the choir practice of Nele", False),
+    ],
+)
+def test_an_event_that_says_only_whose_it_is_does_not_tell_when(
+    agent: Agent, asked: str, *, is_asked_beyond: bool
+) -> None:
+    card = agent.home / "owner/contacts/nele.vcf"
+    card.write_text("BEGIN:VCARD\nVERSION:4.0\nUID:nele\nFN:Nele Busch\nN:Busch;Nele;;;\nEND:VCARD\n")
+    written = [card]
+    for days, title in ((2, "Choir practice Nele"), (9, "Nele hygienist")):
+        day = FIXED_NOW + dt.timedelta(days=days)
+        lines = f"UID:{title}\nDTSTART:{day:%Y%m%d}T100000Z\nDTEND:{day:%Y%m%d}T103000Z\nSUMMARY:{title}\n"
+        written.append(agent.home / f"owner/calendar/{days}.ics")
+        written[-1].write_text(f"BEGIN:VCALENDAR\nVERSION:2.0\nBEGIN:VEVENT\n{lines}END:VEVENT\nEND:VCALENDAR\n")
+    plan = agent.run(agent.request(asked)).plan
+    for path in written:
+        path.unlink()
+    assert plan is not None
+    assert (plan.steps[-1].tool == "find_answer") is is_asked_beyond
+
+
+@pytest.mark.parametrize(
+    ("asked", "tool"),
+    [
+        ("is the caravan insured", "find_answer"),
+        ("does the strimmer still work", "find_answer"),
+        ("is subsidence covered", "find_answer"),
+        ("is the boiler covered by the warranty", "find_answer"),
+        ("which of the two window people is dearer", "find_answer"),
+        ("is the kitchen lamp on", "device_state"),
+        ("is the front door locked", "device_state"),
+        ("is the heating on", "device_state"),
+        ("is the tv off", "device_state"),
+        ("list my contacts", "list_contacts"),
+    ],
+)
+def test_whether_something_holds_is_asked_of_ones_things_and_of_devices_their_state(
+    agent: Agent, asked: str, tool: str
+) -> None:
+    plan = agent.run(agent.request(asked)).plan
+    assert plan is not None
+    assert plan.steps[-1].tool == tool

@@ -367,7 +367,8 @@ _ASIDE = re.compile(
 _QUESTION = re.compile(
     r"\s*(?:(?:in|at|on|to|for|from|with|of|since|until|till|til|by) )?"
     r"(?:who|whom|whose|what|where|when|why|how|which)(?:'s|’s|'re|'d)?\b"
-    r"|\s*(?:do|does|did|is|are|am|was|were|can|could|will|would|should|has|have|had|may|might)(?:n't)? \w",
+    r"|\s*(?:do|does|did|is|are|am|was|were|can|could|will|would|should|has|have|had|may|might)(?:n't)? \w"
+    r"|\s*must (?:i|we|he|she|they|it)\b",
     re.IGNORECASE,
 )
 _APOSTROPHE_LEFT_OUT = re.compile(r"\A((?:so |and |hey |ok )*(?:what|who|where|when|how))(s|re)\b", re.IGNORECASE)
@@ -469,6 +470,30 @@ def said_by(words: str) -> SaidBy | None:
     if found is None or found["name"].casefold() in _NOBODY:
         return None
     return SaidBy(found["name"], (found["when"] or "").strip(), found["chat"] is not None)
+
+
+_ASKED_LAST = re.compile(
+    r"\s*(?:[^\s?.!]+\s+){2,}(?:how (?:much|many|long|often|old)|when|where|who|what (?:time|day)|which(?: one| day)?)"
+    r"(?: (?:is|was|are) (?:it|that|they))?[\s?.!]*",
+    re.IGNORECASE,
+)
+_ASKED_IF = re.compile(
+    r"\s*(?:if|in case|suppose) (?:i|we|he|she|they|it|the|my|our|somebody|someone)\b[^?]{6,}?"
+    r"\b(?:how (?:much|many|long|often|far|soon)|what|when|where|who|which)(?: [\w'’-]+){0,3}?"
+    r" (?:do|does|did|must|can|could|should|will|would|have|has|am|are|is) (?:i|we|they|he|she|it|you|the|my|our)\b"
+    r"[^?]*[\s?.!]*",
+    re.IGNORECASE,
+)
+
+
+def asks_if(text: str) -> bool:
+    """Return whether a request asks behind a condition: "if we move out how long before must I tell them"."""
+    return _ASKED_IF.fullmatch(text) is not None
+
+
+def asks_later(text: str) -> bool:
+    """Return whether a request asks behind what it is about, "gas bill this month, how much", or behind a condition."""
+    return asks_if(text) or (_ASKED_LAST.fullmatch(text) is not None and not gives_order(text))
 
 
 def gives_order(text: str) -> bool:

@@ -8,6 +8,7 @@ from hearth.language.reading import (
     Believed,
     SaidBy,
     asked_of,
+    asks_later,
     believed_then,
     declares,
     gives_order,
@@ -131,3 +132,26 @@ def test_a_heading_states_nothing(text: str, is_told: bool) -> None:
 )
 def test_an_order_is_no_question(text: str, is_order: bool) -> None:
     assert gives_order(text) is is_order
+
+
+@pytest.mark.parametrize(
+    ("text", "is_asked"),
+    [
+        ("gas bill this month, how much", True),
+        ("hydro bill for november how much is it", True),
+        ("the library books back when?", True),
+        ("winner of the honey show who", True),
+        ("if we leave the flat how long before do we tell the landlord", True),
+        ("if the seal breaks who do I have to ring", True),
+        ("if i want to quit how long ahead do i have to tell them", True),
+        ("in case my flight is late what should the sitter do", True),
+        ("remind me to ask Tom when", False),
+        ("tell Ana who", False),
+        ("if it rains tomorrow remind me to take a coat", False),
+        ("if Tom calls tell him where I am", False),
+        ("how much is it", False),  # asks at once, and is known by that
+        ("note that the tap drips", False),
+    ],
+)
+def test_what_asks_behind_its_matter_or_a_condition(text: str, *, is_asked: bool) -> None:
+    assert asks_later(text) is is_asked

@@ -22,6 +22,7 @@ from hearth.memory.inquiry.answer_reading import (
     is_pronoun,
     lacks_kind,
     lacks_noun,
+    lacks_thing,
     lines_of_others,
     of_the_writer,
     people_of,
@@ -52,6 +53,24 @@ from hearth.tools.memory import DOUBTED
 )
 def test_a_text_that_does_not_name_what_is_asked_for(question: str, text: str, lacks: bool) -> None:
     assert lacks_noun(question, text) is lacks
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "lacks"),
+    [
+        ("what time does Ana's plane get in", "Collect Ana: Tuesday 14:00, at the airport", True),
+        ("when is Ana's eye test", "Choir practice Ana", True),
+        ("where is my sister's concert", "Lunch with my sister", True),
+        ("what day is Ben's dress rehearsal", "Ben swimming", True),
+        ("what time does Ana's plane get in", "Plane of Ana: Tuesday 14:00", False),
+        ("what day is Ben's dress rehearsal", "Nutcracker rehearsal Ben", False),
+        ("when is it's turn", "Choir practice Ana", False),
+        ("when's the concert", "Carol singing", False),  # of nobody
+        ("what is Ana's number", "Ana Costa", False),  # asks for no time
+    ],
+)
+def test_an_event_that_does_not_name_the_thing_of_somebody(question: str, text: str, *, lacks: bool) -> None:
+    assert lacks_thing(question, text) is lacks
 
 
 @pytest.mark.parametrize(

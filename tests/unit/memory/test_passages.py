@@ -1319,3 +1319,31 @@ def test_the_price_of_one_is_not_surely_that_of_several(world: World, question: 
     found = world.ask(question)
     assert "45.50" in found.value
     assert (found.chance >= LEAST_SURE) is is_sure
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("does anything clash with Mina's party", "Yes: Mina's party (Saturday 11:00–13:00) and Glaze day"),
+        ("is anything on at the same time as Mina's party", "Yes: Mina's party (Saturday 11:00–13:00) and Glaze day"),
+        (
+            "is there a conflict with the glaze day in December",
+            "Yes: Glaze day (Saturday 10:00–12:00) and Mina's party",
+        ),
+        ("does the boiler service overlap with anything", "No: nothing overlaps Boiler service (Thursday 17 December"),
+        ("any clash this week", "No: nothing overlaps, for there are not two events"),
+        ("any clash in December", "Yes: Glaze day (Saturday 10:00–12:00) and Mina's party (Saturday 11:00–13:00)"),
+        ("any overlapping appointments in my calendar", "No: nothing overlaps"),
+        ("does anything clash with the opera", "No: nothing overlaps, for there are not two events"),
+    ],
+)
+def test_a_clash_with_what_is_named_is_looked_for_whenever_that_is(world: World, question: str, value: str) -> None:
+    events = (
+        ("Glaze day", "20261205T100000", "20261205T120000"),
+        ("Mina's party", "20261205T110000", "20261205T130000"),
+        ("Boiler service", "20261217T080000", "20261217T120000"),
+    )
+    for number, one in enumerate(events):
+        world.workspace.write(f"calendar/{number}.ics", event(str(number), one[0], f"{one[1]}Z", f"{one[2]}Z").encode())
+    now = dt.datetime(2026, 11, 16, 9, tzinfo=dt.UTC)
+    assert world.ask(question, now).value.startswith(value)

@@ -62,6 +62,7 @@ from hearth.memory.inquiry.answer_telling import (
 )
 from hearth.memory.inquiry.asking_mails import answer_from_letters
 from hearth.memory.inquiry.counts_by_person import answer_by_person
+from hearth.memory.inquiry.price_comparisons import compared_answer
 from hearth.memory.inquiry.record_answers import answer_from_dates, answer_from_records, asked_of_dates, matter_of
 from hearth.memory.inquiry.sums_within import sum_answer
 from hearth.memory.inquiry.table_answers import table_answer, told_in
@@ -75,7 +76,7 @@ from hearth.memory.search.collecting import (
     reads_pictures,
     unquoted_place_of,
 )
-from hearth.memory.search.passage_store import Candidate, Passage, PassageStore, Verdict, unwrapped
+from hearth.memory.search.passage_store import Candidate, Passage, PassageStore, Verdict, sentences_of, unwrapped
 from hearth.memory.search.search_words import STOP_WORDS, keys_of, telling_words, times_named
 from hearth.models.injection_classifier import Detector, detector_version, is_within
 from hearth.models.lora_encoder import questions_for
@@ -300,13 +301,17 @@ _CHANGE_ASKED = (
         re.IGNORECASE,
     ),
     re.compile(
-        r"\s*(?:by )?how much (?:did|has|have|does|will|is) (?P<what>.+?)"
-        r" (?:gone?|going|went|risen?|rose|increas\w+|chang\w+|dropp?\w*|fall\w*)(?: (?:up|down))?\b(?! to).*",
+        r"\s*(?:by )?how much (?:(?:more|less|higher|lower|dearer|cheaper)(?: expensive)? )?(?:did|has|have|does|will"
+        r"|is) (?P<what>.+?) (?:gone?|going|went|risen?|rose|increas\w+|chang\w+|dropp?\w*|fall\w*|got(?:ten)?"
+        r"|get(?:ting)?|become|grown)(?: (?:up|down))?\b(?! to).*",
         re.IGNORECASE,
     ),
 )
 _KINDS = ("mail", "document", "note")
 _CHANGE_CLAUSE = re.compile(r"(?:(?!;|\.\s|\n|,\s(?:and|but)\s).)+")
+_PART = re.compile(r"(?:(?!;|\n|,\s|\s\(|\s(?:and|but|to|after|against|instead)\s).)+")
+"""Part of a sentence with two amounts: "from £62", "last year you paid £286.10"."""
+_N_CHANGED = 2
 _EARLIER = re.compile(
     r"\b(?:last|previous(?:ly)?|until now|so far|before|formerly|old|used to|instead of|from)\b", re.IGNORECASE
 )
@@ -324,21 +329,30 @@ def changed_by(question: str, passages: PassageStore) -> HomeAnswer | None:
     found = [
         one.passage
         for one in ranked(what, passages.find(what, _KINDS))
-        if covered(what, f"{one.passage.person} {one.passage.read}") > _LEAST_SPOKEN
+        if covered(what, f"{one.passage.person} {one.passage.read}") >= _LEAST_SPOKEN
     ][:_N_READ]
     for passage in found:
-        if (told := _within(passage)) is not None or (told := _of_series(passage, found)) is not None:
-            return told
+        by_sentence = (_within(passage, said, _PART) for said in _speaking_of(what, passage))
+        told = next((one for one in by_sentence if one is not None), None) or _within(passage, passage.text)
+        if told is not None or (told := _of_series(passage, found)) is not None:
+            is_said = covered(what, f"{passage.person} {passage.read}") == 1
+            return told if is_said else replace(told, chance=DOUBTED)  # "travel insurance" where the house's rises
     return None
 
 
-def _within(passage: Passage) -> HomeAnswer | None:
-    """Compare the amounts of a passage that says what was paid before."""
-    clauses = [(one.group(), money_in(one.group())) for one in _CHANGE_CLAUSE.finditer(passage.text)]
+def _speaking_of(what: str, passage: Passage) -> list[str]:
+    """Return the sentences of a passage with two amounts, those first that say most of a matter."""
+    said = [one for one in sentences_of(passage.text) if len(money_in(one)) == _N_CHANGED]
+    return sorted(said, key=lambda one: -covered(what, one))
+
+
+def _within(passage: Passage, text: str, part: re.Pattern[str] = _CHANGE_CLAUSE) -> HomeAnswer | None:
+    """Compare the amounts of a text of a passage that says what was paid before."""
+    clauses = [(one.group(), money_in(one.group())) for one in part.finditer(text)]
     earlier = [amounts[0] for said, amounts in clauses if len(amounts) == 1 and _EARLIER.search(said)]
     now = [amounts[0] for said, amounts in clauses if len(amounts) == 1 and not _EARLIER.search(said)]
     now = [one for one in now if earlier and one[1] == earlier[0][1]]
-    return _told(now[0], earlier[0], (passage,)) if now and len(earlier) == 1 else None
+    return _told(now[0], earlier[0], {passage: text}) if now and len(earlier) == 1 else None
 
 
 def _of_series(passage: Passage, found: Sequence[Passage]) -> HomeAnswer | None:
@@ -351,7 +365,8 @@ def _of_series(passage: Passage, found: Sequence[Passage]) -> HomeAnswer | None:
     }
     newest = [series[at] for at in sorted(series, reverse=True)][:2]
     wholes = [amount for one in newest if (amount := _whole(one)) is not None]
-    return _told(wholes[0], wholes[1], newest) if len(wholes) > 1 and wholes[0][1] == wholes[1][1] else None
+    shown = {one: one.text for one in newest}
+    return _told(wholes[0], wholes[1], shown) if len(wholes) > 1 and wholes[0][1] == wholes[1][1] else None
 
 
 def _whole(passage: Passage) -> tuple[float, str, int] | None:
@@ -360,12 +375,14 @@ def _whole(passage: Passage) -> tuple[float, str, int] | None:
     return money_in(whole[-1])[-1] if whole else None
 
 
-def _told(now: tuple[float, str, int], before: tuple[float, str, int], shown: Sequence[Passage]) -> HomeAnswer:
+def _told(now: tuple[float, str, int], before: tuple[float, str, int], shown: Mapping[Passage, str]) -> HomeAnswer:
     change = now[0] - before[0]
     how = "more" if change > 0 else "less"
     of_now, of_before = (money_text(*amount[:2]) for amount in (now, before))
     value = f"{money_text(abs(change), now[1])} {how} ({of_now} after {of_before})"
-    return HomeAnswer("amount", value, "", tuple(witness_of(one, " ".join(one.text.split())) for one in shown), _CHANCE)
+    return HomeAnswer(
+        "amount", value, "", tuple(witness_of(one, " ".join(said.split())) for one, said in shown.items()), _CHANCE
+    )
 
 
 # ── Joint amounts ─────────────────────────────────────────────────────────────────────────────────────────
@@ -792,7 +809,8 @@ class HomeAnswers:
         if (wanted := asked_for_summary(question)) is not None:
             summed = summary_of(wanted, self.passages, call, self._is_instruction)
             return summed or HomeAnswer("unknown", "", self.looked_at(), chance=0.0)
-        if (both := self._answer_both(question, call)) is not None:
+        compared = compared_answer(question, lambda asked: self.readings(asked, call))
+        if (both := compared or self._answer_both(question, call)) is not None:
             return both
         found = self._worked_out(question, call) or self._read_or_understood(question, call)
         joined = joined_answer(question, self.passages, call) if found.chance < _LEAST_ALONE else None
@@ -819,7 +837,9 @@ class HomeAnswers:
         is_of_more = any(self.passages.holds_all([word]) for word in left_out)
         if understood.operation == "waiting" and is_of_more and _OF_ANSWERS.search(question) is None:
             return None
-        found = self._worked_out(understood.said(), call)
+        # The whole question says with which event.
+        said = f"any clash {question}" if understood.operation == "clash" else understood.said()
+        found = self._worked_out(said, call)
         if found is None:
             return None
         chance = min(found.chance, round(understood.chance, 4))
@@ -881,7 +901,7 @@ class HomeAnswers:
         return self._by_whom(told, call) if told is not None and told.kind == "amount" else told
 
     def _by_whom(self, told: HomeAnswer, call: CallContext) -> HomeAnswer | None:
-        """Mark which of the amounts that were reckoned with a stranger wrote, and doubt what rests on others beside;
+        """Mark which of the amounts or decisions that are told a stranger wrote, and doubt what rests on others beside;
         None where one of them reads like an instruction."""
         known = known_addresses(call)
         witnesses = []
@@ -1009,7 +1029,8 @@ class HomeAnswers:
         asked = _DECIDED.match(question)
         if asked is None:
             return None
-        return decision_of(asked["by"], asked["of"].strip(" ?."), self.passages, call, self._is_instruction)
+        told = decision_of(asked["by"], asked["of"].strip(" ?."), self.passages, call, self._is_instruction)
+        return self._by_whom(told, call) if told is not None else None
 
     def _of_card(
         self, question: str, best: Reading, readings: Sequence[Reading], call: CallContext

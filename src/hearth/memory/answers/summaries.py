@@ -22,10 +22,11 @@ from hearth.memory.inquiry.answer_telling import witness_of
 from hearth.memory.inquiry.asking_mails import AskingMail, waiting_for
 from hearth.memory.inquiry.record_answers import birthdays_in, events_in, hours_of, witness_of_event
 from hearth.memory.search.collecting import said_date
-from hearth.memory.search.passage_store import Passage, PassageStore, sentences_of
-from hearth.memory.search.search_words import Period, keys_of, times_named
+from hearth.memory.search.passage_store import Passage, PassageStore, sentences_of, unwrapped
+from hearth.memory.search.search_words import Period, key_set, keys_of, times_named
 from hearth.protocols import CallContext, Encoder, HomeAnswer
 from hearth.tools.mail.mailbox import SENT
+from hearth.tools.memory import DOUBTED
 
 N_TOLD = 3
 """Sentences of a summary."""
@@ -64,6 +65,17 @@ _DECIDED_LINE = re.compile(
     r"(?m)^[-*•·\s]*(?:(?:was |we )?(?:decided|agreed|resolved)|decisions?)\s*[:–]\s*(?P<what>\S[^\n]*)$", re.IGNORECASE
 )
 """A line of minutes that says what was decided."""
+_MATTER_OF_MEETING = re.compile(
+    r"(?:(?P<place>.*?)\s*\b(?:about|on|over|regarding|concerning)\s+(?P<about>\S.*)"
+    r"|(?P<first>\S.*?)\s+(?:at|in|during)\s+(?:the|our|my|last)\s.*)",
+    re.IGNORECASE,
+)
+"""Says what was decided about, behind or before where: "the club about the mower", "the fees at the club"."""
+_OF_TIME = key_set(
+    "january february march april may june july august september october november december monday tuesday wednesday "
+    "thursday friday saturday sunday next last this year month week spring summer autumn winter"
+)
+_NUMBERED = re.compile(r"\A\s*(?:[-*•·]|\(?\d{1,2}[.)]|[a-z][.)])\s+")
 _LEAST_WORDS = 3
 _REPLY = re.compile(r"(?:(?:re|fwd?|aw|wg)\s*:\s*)+", re.IGNORECASE)
 _FACTS = re.compile(
@@ -138,6 +150,8 @@ def decision_of(
     asked = f"{by} {matter}"
     if (decided := _decided_lines(asked, matter, passages, is_instruction)) is not None:
         return decided
+    if (decided := _decided_item(asked, matter, passages, is_instruction)) is not None:
+        return decided
     people = [word for word in re.findall(r"\b[A-Z][\w'’-]+", by) if word != "I"]
     minutes = [
         one.passage
@@ -146,6 +160,8 @@ def decision_of(
         and all(name.casefold() in f"{one.passage.person} {one.passage.read}".casefold() for name in people)
     ]
     if not (people and matter and minutes) or passages.encoder is None:
+        if _MATTER_OF_MEETING.fullmatch(matter):
+            return None  # a summary of the meeting does not say what was decided of that
         return summary_of(Wanted(matter, ""), passages, call, is_instruction)
     said = [
         (one, sentence)
@@ -179,6 +195,35 @@ def _decided_lines(
             witnesses = tuple(witness_of(passage, " ".join(found.group().split())) for found in about or lines)
             return HomeAnswer("list" if len(told) > 1 else "text", "; ".join(told), "", witnesses)
     return None
+
+
+def _decided_item(
+    asked: str, matter: str, passages: PassageStore, is_instruction: Callable[[str], bool]
+) -> HomeAnswer | None:
+    """Tell the line of minutes that speaks of the matter ("the mower" of "what was decided about the mower"); with
+    doubt of a text that is not called minutes. None where no line says half of the matter, beside what names the
+    meeting itself."""
+    about = _MATTER_OF_MEETING.fullmatch(matter)
+    topic = (about["about"] or about["first"]) if about is not None else matter
+    rows: list[tuple[int, float, bool, bool, Passage, str]] = []
+    for found in ranked(asked, passages.find(asked, ("mail", "note", "document"))):
+        passage = found.passage
+        wanted = keys_of(topic) - keys_of(f"{passage.title} {passage.person}") - _OF_TIME
+        is_called = _MINUTES.search(passage.title) is not None
+        for line in unwrapped(passage.text).split("\n"):
+            n = len(wanted & keys_of(line))
+            is_decided = _MINUTES.search(line) is not None
+            is_told = n and 2 * n >= len(wanted) and len(line.split()) > _LEAST_WORDS and (is_called or is_decided)
+            if is_told and (passage.kind == "note" or not is_instruction(line)):
+                rows.append((n, covered(asked, passage.read), is_called, is_decided, passage, line))
+    if not rows:
+        return None
+    *_, is_called, _, passage, line = max(rows, key=lambda row: row[:4])
+    said = sentences_of(_NUMBERED.sub("", line))
+    first = next((k for k, one in enumerate(said) if len(one.split()) >= _LEAST_WORDS), 0)  # behind "Mower."
+    told = said[first : first + N_TOLD]
+    quote = " ".join(told)
+    return HomeAnswer("text", quote.rstrip("."), "", (witness_of(passage, quote),), 1.0 if is_called else DOUBTED)
 
 
 def chosen_sentences(text: str, n: int, encoder: Encoder | None) -> list[str]:

@@ -21,7 +21,7 @@ from hearth.memory.inquiry.grouped_sums import grouped_answer, groups_asked
 from hearth.memory.inquiry.sums_within import Item, items_of
 from hearth.memory.search.collecting import said_date, unquoted_place_of
 from hearth.memory.search.passage_store import SENTENCE, Passage, PassageStore, unwrapped
-from hearth.memory.search.search_words import Period, times_named, without_times
+from hearth.memory.search.search_words import Period, key_set, keys_of, times_named, without_times
 from hearth.protocols import CallContext, HomeAnswer, Witness
 from hearth.tools.mail.mailbox import SENT
 from hearth.tools.memory import DOUBTED, N_SHOWN, NOTHING_THERE
@@ -48,6 +48,13 @@ Operation = _OfAmounts | _OfRecords | Literal["waiting", "wanted", "due"]
 _N_READ = 2000
 """Most passages that are counted."""
 LOOKED_AHEAD = dt.timedelta(days=14)
+_A_YEAR = dt.timedelta(days=366)
+_LEAST_NAMED = 0.5
+"""An event is named by a question for clashes that says this share of its own words in the title."""
+_OF_CLASHES = key_set(
+    "clash overlap conflict double booked anything any thing event appointment calendar diary with same time day day's"
+    " plan schedule have there is two at once both already else something"
+)
 _CLASH = re.compile(r"\b(?:clash(?:es|ing)?|overlaps?|overlapping|conflicts?|conflicting|double[- ]?booked)\b", re.I)
 _WAITING = re.compile(
     r"\b(?:who|whom|whose|anyone|anybody|which (?:mails?|people)|what)\b.*\b(?:wait\w*|owe|owing|unanswered"
@@ -294,7 +301,9 @@ def answer_from_records(
         return None
     match asked.operation:
         case "clash":
-            return _clashes(period or Period(call.now, call.now + LOOKED_AHEAD), call)
+            return _clashes_with(question, period, call) or _clashes(
+                period or Period(call.now, call.now + LOOKED_AHEAD), call
+            )
         case "birthdays":
             return _birthdays(period or Period(call.now, call.now + _SOON), call)
         case "waiting":
@@ -339,6 +348,38 @@ def events_in(call: CallContext, start: dt.datetime, end: dt.datetime, matter: s
     return [event for entry, event in found if entry.is_busy or matter]
 
 
+def _clashes_with(question: str, period: Period | None, call: CallContext) -> HomeAnswer | None:
+    """Say what overlaps an event that a question names: "does anything clash with Ana's party"; None where it names
+    none of the year to come, or of the period that it says."""
+    asked = keys_of(matter_of(_CLASH.sub(" ", question))) - _OF_CLASHES
+    wanted = {key for key in asked if not key[0].isdigit()}
+    looked = period or Period(call.now, call.now + _A_YEAR)
+    events = events_in(call, max(looked.start, call.now), looked.end)
+    shares = [len(wanted & keys_of(one.title)) / len(wanted) if wanted else 0.0 for one in events]
+    if not wanted or max(shares, default=0.0) < _LEAST_NAMED:
+        # "The airport run on the 22nd": of the month after this one.
+        is_day = period is not None and period.end - period.start <= dt.timedelta(days=1)
+        return _clashes_with(question, None, call) if wanted and is_day else None
+    most = max(shares)
+    named = {one.title: one for one, share in reversed(list(zip(events, shares, strict=True))) if share == most}
+    meant = (
+        list(named.values())
+        if period is None
+        else [one for one, share in zip(events, shares, strict=True) if share == most]
+    )
+    pairs = [(a, b) for a in meant for b in events if a is not b and a.start < b.end and b.start < a.end]
+    if not pairs:
+        said = ", ".join(f"{one.title} ({said_date(one.start)}, {hours_of(one).split()[1]})" for one in meant[:N_SHOWN])
+        return HomeAnswer("yesno", f"{NOTHING_THERE} overlaps {said}", "", _witnesses(meant, call))
+    return _overlapping(pairs, call)
+
+
+def _overlapping(pairs: Sequence[tuple[Event, Event]], call: CallContext) -> HomeAnswer:
+    clashing = list(dict.fromkeys(event for pair in pairs for event in pair))
+    said = "; ".join(f"{a.title} ({hours_of(a)}) and {b.title} ({hours_of(b)})" for a, b in pairs[:N_SHOWN])
+    return HomeAnswer("yesno", f"Yes: {said}", "", _witnesses(clashing, call))
+
+
 def _clashes(period: Period, call: CallContext) -> HomeAnswer:
     """Say which events of a period overlap."""
     events = events_in(call, max(period.start, call.now.replace(hour=0, minute=0)), period.end)
@@ -348,9 +389,7 @@ def _clashes(period: Period, call: CallContext) -> HomeAnswer:
         whose = f" among your {len(events)} events" if len(events) > 1 else ", for there are not two events"
         said = f"{NOTHING_THERE} overlaps{whose} until {last.day} {last:%B}"
         return HomeAnswer("yesno", said, "", _witnesses(events, call))
-    clashing = list(dict.fromkeys(event for pair in pairs for event in pair))
-    said = "; ".join(f"{a.title} ({hours_of(a)}) and {b.title} ({hours_of(b)})" for a, b in pairs[:N_SHOWN])
-    return HomeAnswer("yesno", f"Yes: {said}", "", _witnesses(clashing, call))
+    return _overlapping(pairs, call)
 
 
 def hours_of(event: Event) -> str:

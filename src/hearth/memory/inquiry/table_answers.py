@@ -52,6 +52,8 @@ _LISTS = frozenset({"list", "ranked", "ranked up"})
 _SIGN = re.compile(r"[€£$¥₹]")
 LEAST_TOLD = 0.2
 """The least probability at which a table's answer is told."""
+_LEAST_HELD = 0.5
+"""A table says yes or no only if it holds more than this share of the question's words."""
 CHOICE_SIGNS = (
     *("bias", "chance", "silence", "spoken", "spoken of most", "about", "without heads", "titled", "rank", "first"),
     *("reckoned", "list", "yes or no", "extreme", "read", "read here", "agrees"),
@@ -138,12 +140,15 @@ def table_answer(
     found = table_candidates(question, readings, passages, encoder)
     if not (asks_yes_or_no(question) or _WHETHER.search(question)):
         found = [one for one in found if one.of_table.told.program.operation != "yesno"]  # "where are the passports"
+    held = CHOICE_SIGNS.index("held")
+    # "Is the museum open on Mondays" of a list of sales, one of them to the museum's shop.
+    found = [one for one in found if one.of_table.told.program.operation != "yesno" or one.signs[held] > _LEAST_HELD]
     likely = max(found, key=lambda one: one.chance, default=None)
     if likely is None or likely.chance <= max(words_chance(readings[0]), LEAST_TOLD):
         return None
     best = readings[0].candidate.passage
     is_all_said = covered(question, f"{best.person} {best.read}") == 1.0  # "the kiln opening on Friday"
-    if is_all_said and readings[0].chance >= least_chance() and likely.signs[CHOICE_SIGNS.index("held")] < 1.0:
+    if is_all_said and readings[0].chance >= least_chance() and likely.signs[held] < 1.0:
         return None
     return likely.answer(likely.chance)
 

@@ -13,6 +13,8 @@ from hearth.language.clauses import VERBS
 from hearth.language.reading import (
     Utterance,
     asked_of,
+    asks_if,
+    asks_later,
     asks_what,
     asks_who_is,
     gives_order,
@@ -29,6 +31,7 @@ from hearth.memory.fact_extraction import KIN_WORDS
 from hearth.memory.inquiry.answer_reading import ON_A_CARD, asks_deed, asks_hours, asks_who, deed_asked
 from hearth.memory.inquiry.asking_mails import asked_of_letters
 from hearth.memory.inquiry.counts_by_person import asked_of_people
+from hearth.memory.inquiry.price_comparisons import compares_prices
 from hearth.memory.inquiry.record_answers import Asked, DateAsked, asked_of_dates, asked_of_records, happens
 from hearth.memory.search.search_words import key_of, key_set, keys_of
 from hearth.planning.arguments.alignment import FUNCTION_WORDS
@@ -383,6 +386,7 @@ _ABOUT_OWNER = re.compile(
     re.IGNORECASE,
 )
 _CONTACTS = frozenset({"find_contact", "list_contacts"})
+_SUMS = frozenset({"calculate", FIND})
 _OF_DEVICES = frozenset({STATE, "list_devices"})
 _MINE = re.compile(r"(?:my|our)\s", re.IGNORECASE)
 _DEEDS = frozenset({"live", "lives", "work", "works", "like", "likes"})
@@ -609,7 +613,7 @@ def _asked_plainly(
     if asks_who_is(asked.text) or request.believed_then is not None:
         return _checked(Step(SEARCH, {"query": asked.text.rstrip(" ?.!")}, text=request.text), tools)
     is_own = grounds.is_own and (asked.is_question or not gives_order(asked.text))
-    if is_own or (names_own and (request.asks_for_value or request.names_matter)):
+    if is_own or (names_own and (request.asks_for_value or request.names_matter or asks_later(asked.text))):
         return _found_by(request, tools)
     if not asked.is_question or (is_of_anyone(asked.text, known) and not names_own):
         return None
@@ -643,7 +647,7 @@ def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpe
         return False
     if isinstance(found, Plan) and not only_reads(found, tools):  # stands, but where it is asked who does a deed
         is_order = gives_order(text) or asked_for_summary(text) is not None
-        return not is_order and _asks_what_no_tool_knows(text, found, tools)
+        return not is_order and (asks_if(text) or _asks_what_no_tool_knows(text, found, tools))
     if asked_for_summary(text) is not None:
         return True
     if _asks_what_no_tool_knows(text, found, tools):
@@ -686,6 +690,8 @@ def _asks_what_no_tool_knows(text: str, found: Plan | Refusal, tools: Mapping[st
         return False
     if _WHO_HAS.match(text) and any(step.tool in _OF_FOOTAGE for step in found.steps):
         return True
+    if compares_prices(text) and only_reads(found, tools) and {step.tool for step in found.steps}.isdisjoint(_SUMS):
+        return True  # "which of the plumbers is cheaper" asks for no list of people
     if deed_asked(text) and {step.tool for step in found.steps} == {STATE}:
         return True  # "where do I switch the boiler off" asks for no state of it
     if asks_hours(text):
@@ -747,7 +753,7 @@ def asked_elsewhere(
     """
     replaced = {step.replaces for step in plan.steps}
     left = [result for result in results if result.step not in replaced]
-    is_asked = asks_what(request.asked.text) or request.asks_for_value
+    is_asked = asks_what(request.asked.text) or request.asks_for_value or asks_later(request.asked.text)
     if FIND not in tools or len(left) != 1 or not is_asked:
         return None
     step = plan.steps[left[0].step]
