@@ -90,7 +90,6 @@ from hearth.planning.dialogue.amendments import (
     lacking_on_card,
     nearest_rhythm,
     next_free,
-    ordered_besides,
     refused_deed,
     reminders_of_days,
     said_directly,
@@ -480,7 +479,6 @@ class Agent:
             first, then = (self._planned(said.saying(part), tools) for part in parts)
             both = joined(first, then, tools) if isinstance(first, Plan) and isinstance(then, Plan) else None
             found = both or found
-        found = self._with_what_is_ordered(said, found, tools)
         found = replace(found, unserved=(*found.unserved, manner)) if manner else found
         found = with_her_named(found, said)
         found = with_each_device(with_state_asked(found, said, tools), said, tools)
@@ -509,20 +507,6 @@ class Agent:
             if isinstance(before, Plan) and (whole := with_put_in(before, put, tools)) is not None:
                 return whole
         return None
-
-    def _with_what_is_ordered(self, said: Utterance, found: Plan, tools: Mapping[str, ToolSpec]) -> Plan:
-        """The plan that does what the text of its mail asks for besides; it is told as left undone where it cannot."""
-        if (parts := ordered_besides(found, said)) is None:
-            return found
-        meant = self._counted_from(Reading(parts[1]), said.saying(parts[1]))
-        first = self._planned(said.saying(parts[0]), tools)
-        if not isinstance(first, Plan):
-            return found
-        then = self._planned(replace(said.saying(meant.text), records=meant.records), tools)
-        if isinstance(then, Refusal) and then.kind != "needs":
-            return found  # "and move the chairs" is nothing for the calendar, and may be told
-        both = joined(first, then, tools) if isinstance(then, Plan) else None
-        return both or replace(first, unserved=(*first.unserved, parts[1]))
 
     def _with_the_one_named(self, said: Utterance, plan: Plan, tools: Mapping[str, ToolSpec]) -> Plan:
         """The plan that writes about the one of several things whose title the request says, if no other fits, and

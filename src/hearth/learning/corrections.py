@@ -773,6 +773,7 @@ def learn_revision(state: State, recall: RecallPlanner, before: Episode, revised
 def _former(state: State, recall: RecallPlanner, episode: Episode, own: str) -> list[str]:
     """Return ids of demonstrations from this request or with its words, that are neither owner's nor shipped."""
     words = words_of(episode.request.text)
+    recall.refresh()
     others = [id for id in recall.remembered.ids_beside(("shipped", OWNER)) if id != own]
     found = []
     for start in range(0, len(others), 400):

@@ -53,6 +53,7 @@ HOME = {
     "mail/cur/5.d:2,S": mail(
         "Sure & Safe <s@s.example>", "Bike insurance", "To renew costs €96.40, last year you paid €88.00.", 14
     ),
+    "notes/gym.md": "# Gym\n\nThe fee goes up from £30 to £36 in March.\n",
     "notes/boxes.md": "# Attic\n\nBox 4: winter coats. Moths in this one.\nBox 7: cables and the slide projector.\n"
     "Box 9: bought from Tilda, oak. Too heavy to lift alone.\n",
 }
@@ -165,10 +166,11 @@ def test_what_no_line_decides_is_not_told_for_sure(ask: Ask, question: str) -> N
 @pytest.mark.parametrize(
     ("question", "value", "is_sure"),
     [
-        ("how much dearer has the bike insurance got", "€8.40 more (€96.40 after €88.00)", True),
-        ("how much more is the bike insurance than last year", "€8.40 more (€96.40 after €88.00)", True),
-        ("by how much have the dues risen", "€3.00 more (€21.00 after €18.00)", True),
-        ("how much higher did the monthly dues get", "€3.00 more (€21.00 after €18.00)", True),
+        ("how much dearer has the bike insurance got", "€8.40 more (€96.40 after €88.00)", False),
+        ("how much more is the bike insurance than last year", "€8.40 more (€96.40 after €88.00)", False),
+        ("how much dearer has the gym fee got", "£6.00 more (£36.00 after £30.00)", True),
+        ("by how much have the dues risen", "€3.00 more (€21.00 after €18.00)", False),
+        ("how much higher did the monthly dues get", "€3.00 more (€21.00 after €18.00)", False),
         ("how much dearer has the car insurance got", "€8.40 more (€96.40 after €88.00)", False),
     ],
 )

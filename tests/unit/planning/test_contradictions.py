@@ -578,6 +578,9 @@ def test_unread_mails_alone_are_looked_up_where_it_is_said(text: str, is_kept: b
         ("new number for Karin, 0151 5550123", "Karin Vogt", "Karin Vogt"),
         ("add the dog sitter of Ida Marsh and Bo Lind, 0151 5550123", "dog sitter", "dog sitter"),
         ("add Nele, 0151 5550123, she knows Ida Marsh", "Nele", "Nele"),
+        ("add contact nele, lives in Berlin Mitte, 0151 5550123", "nele", "nele"),
+        ("save nele's number 0151 5550123, she works at Elektro Funke", "nele", "nele"),
+        ("add nele as a contact, 0151 5550123, met at the Gethsemane Church", "nele", "nele"),
     ],
 )
 def test_a_new_contact_is_called_by_what_is_named_first(text: str, taken: str, name: str) -> None:

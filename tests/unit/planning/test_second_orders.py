@@ -8,7 +8,6 @@ from hearth.language.discourse.deeds_told import put_in
 from hearth.language.reading import Utterance
 from hearth.planning.dialogue.amendments import (
     joined,
-    ordered_besides,
     swallowed,
     with_deeds_in_words,
     with_put_in,
@@ -84,29 +83,6 @@ def test_what_is_written_is_put_in_on_its_day(text: str, n_steps: int, unserved:
 def test_what_is_for_another_is_no_part_of_a_mail(text: str, written: str, parts: tuple[str, str] | None) -> None:
     plan = Plan((BO, Step("draft_mail", {"to": [Ref(0, ("email",))], "text": written})))
     assert swallowed(plan, Utterance(text, FIXED_NOW, context=KNOWN)) == parts
-
-
-@pytest.mark.parametrize(
-    ("text", "written", "order"),
-    [
-        ("tell bo I can't make it and move it to friday", "I can't make it and move it to friday", "move it to friday"),
-        ("tell bo I can't make lunch and move it to friday", "I can't make lunch", "move the lunch to friday"),
-        ("let bo know I'm late and push dinner to 8", "I'm late and push dinner to 8", "push dinner to 8"),
-        ("tell bo that I'm ill and cancel the run", "I'm ill and cancel the run", "cancel the run"),
-        ("tell bo I'll come and move the sofa", "I'll come and move the sofa", ""),
-        ("tell bo to come and move it to friday", "come and move it to friday", ""),
-        ("tell bo I'm ill and move house on friday", "I'm ill and move house on friday", ""),
-        ("tell bo I'm late and he should move it", "I'm late and you should move it", ""),
-        ("tell bo I want to come and move it to friday", "I want to come and move it to friday", ""),
-    ],
-)
-def test_what_is_ordered_behind_a_statement_is_no_part_of_a_mail(text: str, written: str, order: str) -> None:
-    plan = Plan((BO, Step("draft_mail", {"to": [Ref(0, ("email",))], "text": written})))
-    parts = ordered_besides(plan, Utterance(text, FIXED_NOW, context=KNOWN))
-    assert (parts[1] if parts is not None else "") == order
-    assert parts is None or parts[0] == text[: len(parts[0])]
-    done = Plan((*plan.steps, Step("move_event", {"event": "run"})))
-    assert ordered_besides(done, Utterance(text, FIXED_NOW, context=KNOWN)) is None
 
 
 def test_two_plans_are_one_that_is_as_sure_as_the_less_sure() -> None:

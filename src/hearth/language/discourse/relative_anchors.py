@@ -1124,7 +1124,12 @@ _REASONED = re.compile(
     rf"(?P<first>[^?]{{2,200}}?)(?:\s*[,;]\s+(?:{_WHY})?|\s+{_WHY})(?P<rest>{_STATEMENT})", re.IGNORECASE | re.DOTALL
 )
 """What somebody is asked, and what is stated behind it: "for the recipe, I lost it"."""
-_ASKED_FURTHER = rf"{_VERB}\s+(?:you|he|she|they)\b[^.]*"
+_ORDER = (
+    r"(?:please\s+|then\s+|also\s+|just\s+)*(?:remind|move|push|shift|postpone|cancel|delete|add|put|book|set|turn|play|"
+    r"e-?mail|mail|text|write|note|find|show)\b[^.?]*\b(?:my|me|our)\b"
+)
+"""What is ordered of this device, though it is put as a question: "will you move my haircut"."""
+_ASKED_FURTHER = rf"{_VERB}\s+(?:you\b(?!\s+{_ORDER})|(?:he|she|they)\b)[^.]*"
 _STATED_BEHIND = re.compile(rf"(?:{_WHY})?{_STATEMENT}", re.IGNORECASE | re.DOTALL)
 _ASKED_BEHIND = re.compile(rf"{_ASKED_FURTHER}\??", re.IGNORECASE | re.DOTALL)
 _AND_BEFORE = re.compile(r"\s*(?:,\s*)?and\s+", re.IGNORECASE)

@@ -62,7 +62,7 @@ from hearth.memory.inquiry.answer_telling import (
 )
 from hearth.memory.inquiry.asking_mails import answer_from_letters
 from hearth.memory.inquiry.counts_by_person import answer_by_person
-from hearth.memory.inquiry.price_comparisons import compared_answer
+from hearth.memory.inquiry.price_comparisons import compared_answer, compares_prices
 from hearth.memory.inquiry.record_answers import answer_from_dates, answer_from_records, asked_of_dates, matter_of
 from hearth.memory.inquiry.sums_within import sum_answer
 from hearth.memory.inquiry.table_answers import table_answer, told_in
@@ -810,11 +810,15 @@ class HomeAnswers:
             summed = summary_of(wanted, self.passages, call, self._is_instruction)
             return summed or HomeAnswer("unknown", "", self.looked_at(), chance=0.0)
         compared = compared_answer(question, lambda asked: self.readings(asked, call))
-        if (both := compared or self._answer_both(question, call)) is not None:
+        if compared is not None and (marked := self._by_others(compared, call)) is not None:
+            return marked
+        if (both := self._answer_both(question, call)) is not None:
             return both
         found = self._worked_out(question, call) or self._read_or_understood(question, call)
         joined = joined_answer(question, self.passages, call) if found.chance < _LEAST_ALONE else None
-        return joined or found
+        told = joined or found
+        # Where nothing was compared, what is read beside one price says nothing of the other.
+        return replace(told, chance=min(told.chance, DOUBTED)) if compares_prices(question) else told
 
     def _read_or_understood(self, question: str, call: CallContext) -> HomeAnswer:
         """Answer a question that no parser knows: by reading, or as what it is understood to ask for, if likelier."""
@@ -869,13 +873,17 @@ class HomeAnswers:
             or answer_from_letters(question, self.passages, call)
             or answer_from_dates(question, call)
             or answer_from_records(question, self.passages, call, self._is_order_in)
-            or changed_by(question, self.passages)
+            or self._changed_by(question, call)
             or card_answer(question, call)
             or birthday_answer(question, call)
         )
         if computed is not None and computed.kind == "amount":
             return self._doubted(computed, question, call)
         return computed or self._reckoned(question, call) or self._days_until(question, call)
+
+    def _changed_by(self, question: str, call: CallContext) -> HomeAnswer | None:
+        told = changed_by(question, self.passages)
+        return self._by_others(told, call) if told is not None else None
 
     def _read_newest(self, call: CallContext) -> None:
         """Read what is new in the folder, and note in the call what is left."""
@@ -917,6 +925,13 @@ class HomeAnswers:
                 witnesses.append(replace(one, is_strangers=True))
         is_mixed = len({one.is_strangers for one in witnesses}) > 1
         return replace(told, witnesses=tuple(witnesses), chance=min(told.chance, DOUBTED) if is_mixed else told.chance)
+
+    def _by_others(self, told: HomeAnswer, call: CallContext) -> HomeAnswer | None:
+        """The same, with doubt where all of it is a stranger's: that something was decided, or costs more now."""
+        marked = self._by_whom(told, call)
+        if marked is None or not any(one.is_strangers for one in marked.witnesses):
+            return marked
+        return replace(marked, chance=min(marked.chance, DOUBTED))
 
     def _doubted(self, computed: HomeAnswer, question: str, call: CallContext) -> HomeAnswer:
         """Doubt an amount that texts state where another is reckoned; the rows of a table are all there are."""
@@ -1030,7 +1045,7 @@ class HomeAnswers:
         if asked is None:
             return None
         told = decision_of(asked["by"], asked["of"].strip(" ?."), self.passages, call, self._is_instruction)
-        return self._by_whom(told, call) if told is not None else None
+        return self._by_others(told, call) if told is not None else None
 
     def _of_card(
         self, question: str, best: Reading, readings: Sequence[Reading], call: CallContext

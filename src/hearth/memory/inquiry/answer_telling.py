@@ -767,7 +767,9 @@ def _named(phrase: str, cards: Sequence[Card]) -> list[Card]:
         return named
     short = [_spaced(word) for word in _SHORT_NAME.findall(phrase) if _MONTH.fullmatch(word) is None]
     firsts = [_spaced(card.given or card.name).partition(" ")[0] for card in cards]
-    return [card for first, card in zip(firsts, cards, strict=True) if any(map(first.startswith, short))]
+    # A letter less is rather another name, or a slip: Kari is not Karin.
+    shorter = [[one for one in short if first.startswith(one) and len(first) > len(one) + 1] for first in firsts]
+    return [card for ones, card in zip(shorter, cards, strict=True) if ones]
 
 
 def people_named(phrase: str, cards: Iterable[Card]) -> list[Card]:

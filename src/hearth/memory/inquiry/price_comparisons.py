@@ -76,7 +76,9 @@ def compared_answer(question: str, read: Callable[[str], Sequence[Reading]]) -> 
         return None
     matter = " ".join(word for word in telling_words(question) if word not in _COMPARING)
     offers = _offers(matter, read(f"how much does {matter} cost")) if matter else []
-    named = [one for one in offers if keys_of(one.by) & keys_of(matter)]
+    named = [one for one in offers if _place(one, question) >= 0]
+    if asks_yes_or_no(question) and len(named) < _FEWEST:
+        return None  # of those who are asked about, one made no offer
     offers = sorted(named if len(named) > 1 else offers, key=lambda one: one.value)
     if not _FEWEST <= len(offers) <= _MOST_OFFERS or len({one.currency for one in offers}) > 1:
         return None
@@ -124,6 +126,8 @@ def _price(words: str) -> tuple[float, str] | None:
 
 
 def _place(one: Offer, question: str) -> int:
-    """Return where a question names who makes an offer."""
-    keys = keys_of(one.by)
-    return next((k for k, word in enumerate(telling_words(question)) if keys_of(word) & keys), len(question))
+    """Return where a question names who makes an offer, wholly or by the first name; -1 where it does not."""
+    first = one.by.partition(" ")[0]
+    whole = re.search(rf"(?<!\w){re.escape(one.by)}(?!\w)", question, re.IGNORECASE)
+    called = re.search(rf"(?<!\w){re.escape(first)}(?!\w)", question) if len(first) > 1 else None
+    return next((match.start() for match in (whole, called) if match is not None), -1)

@@ -401,8 +401,10 @@ class Manners:
     def _of_tool(self, tool: str) -> _ToolManner:
         found = self._tools.get(tool)
         if found is None or tool in self._stale:
-            found = self._tools.setdefault(tool, _ToolManner())
-            found.follow(tool, self._book.newest_with(tool, _N_PER_TOOL))
+            lessons = self._book.newest_with(tool, _N_PER_TOOL)
+            found = self._tools.pop(tool, None) or _ToolManner()  # where counting breaks off, it begins anew
+            found.follow(tool, lessons)
+            self._tools[tool] = found
             self._stale.discard(tool)
         return found
 

@@ -766,6 +766,8 @@ def _place_beside_title(plan: Plan, said: _Said) -> Plan:
 
 
 _FULL_NAME = re.compile(r"(?<![\w'’])[^\W\d_a-z][\w'’-]+(?:\s+[^\W\d_a-z][\w'’-]+)+")
+_PLACED = r"\b(?:in|at|from|of|near|by|for|with|to|on)\s+(?:the\s+)?"
+"""What stands before a place or a firm, which is nobody's name: "leon, lives in Berlin Mitte"."""
 _NO_NAMES = frozenset(("number", "phone", "mobile", "contact", "card", "email", "mail", "address", "person", "new"))
 
 
@@ -781,7 +783,8 @@ def _contact_as_named(plan: Plan, said: _Said) -> Plan | Refusal:
         one = re.sub(r"['’]s\Z", "", full.pop()) if len(full) == 1 else ""
         is_more = re.fullmatch(rf"{re.escape(one)}\s+(?:the|my|our)\s.*", name, re.IGNORECASE) is not None
         is_other = name not in said.text and bool(set(name.split()) & set(one.split()))  # another Brandt
-        is_part = name.islower() or set(name.split()) < set(one.split())
+        is_part = {*name.casefold().split()} <= {*one.casefold().split(), *_NO_NAMES}
+        is_part |= name.islower() and not re.search(rf"{_PLACED}{re.escape(one)}", said.text, re.IGNORECASE)
         if one and one != name and (is_part or is_more or is_other):
             steps[k] = replace(step, arguments={**step.arguments, "name": one})
         elif set(name.lower().split()) <= _NO_NAMES:
@@ -1391,42 +1394,6 @@ def swallowed(plan: Plan, said: Utterance) -> tuple[str, str] | None:
         if told is not None and act.start + told.end() in named and act.text.rstrip(" .!?") in writing[0]:
             return said.text[: act.start].rstrip(" ,;&").removesuffix(" and"), said.text[act.start :]
     return None
-
-
-_GOVERNS = re.compile(
-    r"(?:\b(?:will|can|could|would|should|must|may|might|shall|to|gonna|let)\b(?!['’]?n?['’]t\b|\s+not\b)|['’](?:ll|d)\b)",
-    re.IGNORECASE,
-)
-"""Words of a statement that may be said of a bare verb behind "and", too: "I'll come and move it"."""
-_STATED_AND_ORDERED = re.compile(
-    r"(?P<told>(?:(?:sorry|hi|hey|yes|no)\b,?\s+)?(?:i|we|im)\b[^.!?]*?)\s*,?\s+(?:and|so)\s+(?:(?:then|please|also)\s+)*"
-    r"(?P<order>(?P<verb>move|push|shift|postpone|reschedule|bump|delay|cancel|scrap|bring)\s+"
-    r"(?:(?P<it>it|that|this)\b|(?:the|my|our)\s|[\w'’-]+(?:\s+[\w'’-]+){0,2}\s+(?:back|forward|to|until|till|by)\s)[^.!?]*)",
-    re.IGNORECASE,
-)
-_THING_MISSED = re.compile(
-    r"\b(?:make|do|manage|attend|come\s+to|get\s+to|be\s+at)\s+(?:the\s+|my\s+|our\s+)?"
-    r"(?P<thing>(?!(?:it|that|this)\b)[^\W\d_][\w'’-]*(?:\s+[\w'’-]+){0,3})\s*\Z",
-    re.IGNORECASE,
-)
-
-
-def ordered_besides(plan: Plan, said: Utterance) -> tuple[str, str] | None:
-    """Return what is told to somebody and what the owner wants done besides, where a mail's text holds both: "tell Ida
-    I can't make lunch and move it to Monday". None where what is stated may go on, or nothing such is written."""
-    writing = [step.arguments.get("text") for step in plan.steps if step.tool in _TOLD_BY]
-    if len(writing) != 1 or not isinstance(writing[0], str) or plan.unserved or is_taught(plan):
-        return None
-    if any(step.tool not in _TOLD_BY | {_FIND, "send_mail"} for step in plan.steps):
-        return None  # what is wanted besides is done
-    start = said.text.casefold().find(" ".join(writing[0].split()[:2]).casefold())
-    both = _STATED_AND_ORDERED.fullmatch(said.text.rstrip(" .!"), start) if start > 0 else None
-    if both is None or _GOVERNS.search(both["told"]) is not None:
-        return None
-    missed = _THING_MISSED.search(both["told"]) if both["it"] else None
-    rest = both["order"][both.end("it") - both.start("order") :] if missed is not None else ""
-    order = f"{both['verb']} the {missed['thing']}{rest}" if missed is not None else both["order"]
-    return said.text[: both.end("told")], order
 
 
 def joined(first: Plan, then: Plan, tools: Mapping[str, ToolSpec]) -> Plan | None:

@@ -350,9 +350,9 @@ class Remembered:
             self._sources[id] = fresh[id].source
             self.rows += _rows(id, many)
             self._lessons[id] = many
+        self._changed(n_before)
         self._hear(list(lessons))
         self._teach(range(n_before, len(self.rows)))
-        self._changed(n_before)
         return tools.union(*(row.tools for row in self.rows[n_before:]))
 
     def _write(
@@ -425,6 +425,7 @@ class Remembered:
 
     def _changed(self, first: int = 0) -> None:
         """Count rows anew from `first` on in what is derived from them; those before have not moved."""
+        first = min(first, len(self.is_long))  # fewer, where what was taught before broke off
         fresh = self.rows[first:]
         self.is_long = np.append(self.is_long[:first], np.array([row.is_long for row in fresh], dtype=np.bool_))
         self.refers = np.append(self.refers[:first], np.array([row.has_outside for row in fresh], dtype=np.bool_))

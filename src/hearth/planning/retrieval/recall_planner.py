@@ -226,6 +226,10 @@ class RecallPlanner:
         """Forget demonstrations completely; unknown ids are ignored."""
         self._manners.forget(self.remembered.remove(ids))
 
+    def refresh(self) -> None:
+        """Read what another process taught or forgot meanwhile."""
+        self._manners.forget(self.remembered.refresh())
+
     # ── Judging ───────────────────────────────────────────────────────────────────────────────────────────
 
     def suppose(self, demonstrations: Iterable[Demonstration], gone: Sequence[str] = ()) -> None:
@@ -256,7 +260,7 @@ class RecallPlanner:
             return Refusal("unreadable", said.unreadable, planner=self.name)
         if not tools:
             return Refusal("out_of_scope", "I can't do that: no tools are installed.", planner=self.name)
-        self._manners.forget(self.remembered.refresh())
+        self.refresh()
         known = self._meant(said, tools)
         return known if known is not None else self._recalled(said, tools)
 
@@ -395,7 +399,7 @@ class RecallPlanner:
         is that nothing serves it: not told of several acts, which as one thing are mostly nothing."""
         if said.unreadable or not tools:
             return {}
-        self._manners.forget(self.remembered.refresh())
+        self.refresh()
         options = self.options(said, tools)
         weights = [math.exp(option.score - options[0].score) for option in options]
         chances: dict[tuple[str, ...], float] = {}
