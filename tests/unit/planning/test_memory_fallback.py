@@ -420,6 +420,14 @@ def test_what_a_list_leaves_open_is_said_by_what_says_more_of_it(said: str, is_s
         ("how much is the phone bill and when do they take it", (NEXT,), True),
         ("how much has the club spent on balls", (Step("find_events", {"query": "balls"}),), True),
         ("how old will Ben be on his birthday", (Step("find_contact", {"name": "Ben Maes"}),), True),
+        ("how much pension do I get a month from January", (DAYS,), True),
+        ("how many trestles are there on Saturday", (DAYS,), True),
+        ("how much do we owe Dov by Friday", (NEXT, DAYS), True),
+        ("how much will the rent be after April", (DAYS,), True),
+        ("how much time is there till January", (DAYS,), False),
+        ("how much of the year is left", (DAYS,), False),
+        ("how many more sleeps to Christmas", (DAYS,), False),
+        ("how many working days until April", (DAYS,), False),
     ],
 )
 def test_what_a_tool_only_comes_near_is_asked_of_everything(text: str, steps: tuple[Step, ...], is_asked: bool) -> None:

@@ -483,7 +483,7 @@ def _gives_way(request: Utterance, found: Plan, grounds: Grounds, tools: Mapping
         return True
     if FIND in tools and planned == {FIND} and _is_list_behind(request, found):
         return True
-    if _is_no_way_to(request, found):
+    if _is_no_way_to(request, found) or _is_no_count_of_days(request, found):
         return True
     return _is_of_a_thing(request, found) or _is_no_sum(request, found) or _is_of_another_time(request, found)
 
@@ -501,6 +501,25 @@ def _is_no_way_to(request: Utterance, plan: Plan) -> bool:
     if is_taught(plan) or {step.tool for step in plan.steps} != {"next_event", _DAYS_TO}:
         return False
     return _HOW_LONG.match(request.text) is not None
+
+
+_AN_AMOUNT = re.compile(
+    r"\bhow\s+much(?!\s+(?:(?:more|of\s+the|of|is)\s+)*(?:time|longer|later|sooner|earlier|further|left\b|day|week|month|year))\b"
+    r"|\bhow\s+many\s+(?!(?:(?:more|full|whole|working|school|calendar)\s+)*(?:days?|nights?|sleeps?|weeks?|weekends?"
+    r"|fortnights?|months?|years?|hours?|minutes?|seconds?|workdays?|weekdays?|fridays?|saturdays?|sundays?|mondays?"
+    r"|tuesdays?|wednesdays?|thursdays?|more|left|until|till|to)\b)[^\W\d_]{2,}",
+    re.IGNORECASE,
+)
+"""Asks how much or how many of something, and not of time."""
+
+
+def _is_no_count_of_days(request: Utterance, plan: Plan) -> bool:
+    """Return whether days would be counted where it is asked how much or how many of something: "how much pension will
+    I get from January"."""
+    planned = {step.tool for step in plan.steps}
+    if is_taught(plan) or _DAYS_TO not in planned or not planned <= _OF_CLOCK_OR_DAYS:
+        return False
+    return _AN_AMOUNT.search(request.text) is not None
 
 
 def _is_list_behind(request: Utterance, plan: Plan) -> bool:
