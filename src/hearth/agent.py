@@ -137,6 +137,7 @@ from hearth.planning.dialogue.fallbacks import (
     asked_of_cloud,
     asked_of_footage,
     asked_of_memory,
+    event_told,
     events_then,
     first_alone,
     got_things,
@@ -358,7 +359,9 @@ class Agent:
             answer = reword(answer, request.text, self.model, results)
         if_free = whether_free(plan, request.text, results, request.now) if plan else ""
         lacking = self._lacking(request, plan, results) if plan else ""
-        answer = replace(answer, text="\n".join(filter(None, (undone, if_free, lacking, answer.text))))
+        later = self._said_later(request, plan, results) if plan else ""
+        told = f"In your calendar: {answer.text}" if later else answer.text
+        answer = replace(answer, text="\n".join(filter(None, (undone, if_free, lacking, told, later))))
         episode = Episode(
             id=episode_id,
             request=request,
@@ -388,6 +391,15 @@ class Agent:
         card = card_meant(name, cards_of(self.call_context())) if isinstance(name, str) else None
         known = ("birthday",) if card is not None and card.birth is not None else ()
         return lacking_on_card(plan, request.text, results, known) if said else ""
+
+    def _said_later(self, request: Request, plan: Plan, results: Sequence[StepResult]) -> str:
+        """What a mail says instead of the time of the one event that was told, where the owner asked for it."""
+        told = event_told(plan, results)
+        if told is None or self.monitor.rights != "all" or not Utterance.of(request, Context()).asked.is_question:
+            return ""
+        with suppress(HearthError):
+            return self.home_answers.later_word(told, self.call_context())
+        return ""
 
     def _ruled(self, request: Request, plan: Plan, id: str) -> tuple[Ruling, str, tuple[StepResult, ...]]:
         """Rule on a plan, and take back what an allowed one is done in the place of; denied where that cannot be done.

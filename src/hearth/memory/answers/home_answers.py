@@ -62,6 +62,7 @@ from hearth.memory.inquiry.answer_telling import (
 )
 from hearth.memory.inquiry.asking_mails import answer_from_letters
 from hearth.memory.inquiry.counts_by_person import answer_by_person
+from hearth.memory.inquiry.later_mails import later_word, sought_for, written_at
 from hearth.memory.inquiry.price_comparisons import compared_answer
 from hearth.memory.inquiry.record_answers import answer_from_dates, answer_from_records, asked_of_dates, matter_of
 from hearth.memory.inquiry.sums_within import sum_answer
@@ -82,7 +83,7 @@ from hearth.models.injection_classifier import Detector, detector_version, is_wi
 from hearth.models.lora_encoder import questions_for
 from hearth.protocols import CallContext, Encoder, HomeAnswer, Witness, Workspace
 from hearth.storage.database import Store
-from hearth.tools.memory import DOUBTED, LEAST_SURE, N_SHOWN
+from hearth.tools.memory import DOUBTED, LEAST_SURE, N_MAX_QUOTED, N_SHOWN
 
 # ── Asked operations ──────────────────────────────────────────────────────────────────────────────────────
 # Understands which operation a question asks for, in whatever words, and says it as the parsers of operations know
@@ -796,6 +797,25 @@ class HomeAnswers:
             found = HomeAnswer("unknown", "", self.looked_at(), chance=0.0)
         found = with_day(with_named(asked, found), call.now, country)
         return replace(found, waiting=self._waiting(call.workspace)) if found.kind == "unknown" else found
+
+    def later_word(self, event: Mapping[str, object], call: CallContext) -> str:
+        """Say which mail tells another time of an event than the calendar does; empty where none does. Of a stranger's
+        that orders anything, or reads like an instruction, nothing is said."""
+        own = self.passages.of_record(str(event.get("id", "")).partition("#")[0])
+        try:
+            written = written_at(call.workspace.read(own[0].path)) if own else None
+        except ToolError:
+            written = None  # gone meanwhile
+        mails = [one.passage for one in self.passages.find(sought_for(event), (_MAILS,))]
+        found = later_word(event, mails, written)
+        if found is None or len(found.sentence) > N_MAX_QUOTED:
+            return ""
+        if not is_strangers(found.mail, known_addresses(call), call.workspace):
+            return f"But {place_by_known(found.mail)} says: “{found.sentence}”"
+        if self._is_order_in(found.mail, found.sentence):
+            return ""
+        where = unquoted_place_of(found.mail)
+        return f"But {where}, of a sender who is on none of your cards, says: “{found.sentence}”"
 
     def _waiting(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the names of what waits to be brought in, in the folders that are read and beside them."""

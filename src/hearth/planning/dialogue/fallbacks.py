@@ -596,6 +596,16 @@ def events_then(request: Utterance, found: Plan | Refusal, tools: Mapping[str, T
         return None
 
 
+def event_told(plan: Plan, results: Sequence[StepResult]) -> Mapping[str, object] | None:
+    """Return the one event that a plan only looked up; of a series the first time. None for any other plan."""
+    if len(plan.steps) != 1 or plan.steps[0].tool not in (_EVENTS, "next_event") or len(results) != 1:
+        return None
+    value = results[0].value if results[0].status == "done" else None
+    found = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, Mapping)]
+    series = {str(one.get("id", "")).partition("#")[0] for one in found}
+    return found[0] if len(series) == 1 else None
+
+
 def first_alone(plan: Plan, found: Sequence[object]) -> Plan:
     """Return the look-up of events from a time on with the end of the first one as its own, as one is asked for."""
     end = found[0].get("end") if found and isinstance(found[0], Mapping) else None
