@@ -158,6 +158,14 @@ _OF_ANSWERS = re.compile(
     re.IGNORECASE,
 )
 """Words of questions for who waits for an answer."""
+_LEAD = re.compile(
+    r"\s*(?:so |and )?how (?:long|far|soon|early|many (?:days|weeks|months|hours)|much (?:time|notice|warning))"
+    r"(?:['’]?s)? (?:(?:in advance|ahead|beforehand)(?: of)?\b|(?:before|prior to)\s+(?!(?:i|we|you|he|she|it|they)\b))"
+    r"(?P<what>.*?)\b(?:do|does|did|must|should|shall|can|could|need|am|are|is|has|have)\s+(?:i|we|you|he|she|they|it|one"
+    r"|(?:the|my|our|your|an?)\s+\w+|somebody|someone|anyone)\b(?!(?:\s+(?:have|got|left|start|begin|arrive|come|leave|go|now|away))*\s*[?.!]*\Z)",
+    re.IGNORECASE,
+)
+"""Asks how long ahead something is to be done: "how long before the end must we cancel"."""
 _COUNTED = re.compile(r"\bhow many (?:more |other )?(?P<what>(?!times\b|days\b)[^\W\d_]+)", re.IGNORECASE)
 
 Floats = NDArray[np.float32]
@@ -228,6 +236,12 @@ def _weights() -> tuple[Floats, Floats, Floats]:
     with np.load(str(files("hearth.data") / OPERATIONS_FILE)) as kept:
         operations, marks, own = (kept[name].astype(np.float32) for name in ("operations", "marks", "own"))
         return operations, marks, own
+
+
+def asks_lead(question: str) -> bool:
+    """Return whether it is asked how long ahead of something a thing is to be done: no days from today tell that, but
+    an agreement may."""
+    return _LEAD.match(question) is not None
 
 
 def words_of(question: str) -> list[tuple[str, int, int]]:
@@ -852,6 +866,8 @@ class HomeAnswers:
         asked = asked_of_dates(question)
         if asked is not None and asked.operation == "until" and understood.operation == "birthdays":
             return None  # days to the birthday of somebody unknown: the list of all birthdays is no answer
+        if understood.operation == "days_until" and asks_lead(question):
+            return None
         named = matter_of(f"{understood.matter} {understood.when}").casefold().split()
         left_out = [word.casefold() for word in matter_of(question).split() if word.casefold() not in named]
         is_of_more = any(self.passages.holds_all([word]) for word in left_out)
@@ -950,7 +966,7 @@ class HomeAnswers:
     def _days_until(self, question: str, call: CallContext) -> HomeAnswer | None:
         """Count the days to a time that some passage names: "how many days until the policy runs out"."""
         asked = asked_of_dates(question)
-        if asked is None or asked.operation != "until":
+        if asked is None or asked.operation != "until" or asks_lead(question):
             return None
         found = self._read_answer(f"when does {asked.matter}", call)
         days = [one.start for one in times_named(found.value, call.now) if one.start > call.now]
