@@ -28,6 +28,7 @@ from hearth.language.tokens import NUMBER_WORDS, Slot, Token, listed, stem, stem
 from hearth.memory.answers.home_answers import LEAST_OWN
 from hearth.memory.answers.summaries import asked_for_summary
 from hearth.memory.fact_extraction import KIN_WORDS
+from hearth.memory.facts import ME
 from hearth.memory.inquiry.answer_reading import ON_A_CARD, asks_deed, asks_hours, asks_who, deed_asked
 from hearth.memory.inquiry.asking_mails import asked_of_letters
 from hearth.memory.inquiry.counts_by_person import asked_of_people
@@ -632,6 +633,13 @@ def is_misplaced(refusal: Refusal) -> bool:
     return {one.partition(".")[0] for one in refusal.missing} <= _MISPLACED
 
 
+_MAY = re.compile(
+    r"\s*(?:so |and |but )?(?:can|could|may|might|should|shall|must)(?:n['’]t)?\s+(?!you\b|u\b)[\w'’-]+\b",
+    re.IGNORECASE,
+)
+"""Asks whether somebody may, or should, or must do something: nobody is asked to do it."""
+
+
 def _asked_plainly(
     request: Utterance, found: Plan | Refusal, known: Set[str], tools: Mapping[str, ToolSpec], grounds: Grounds
 ) -> Plan | None:
@@ -644,14 +652,15 @@ def _asked_plainly(
     is_own = grounds.is_own and (asked.is_question or not gives_order(asked.text))
     if is_own or (names_own and (request.asks_for_value or request.names_matter or asks_later(asked.text))):
         return _found_by(request, tools)
-    if not asked.is_question or (is_of_anyone(asked.text, known) and not names_own):
+    said = spaced(asked.text)
+    # "Lucas passport" is Luca's, too.
+    named = {name.strip() for name in known if name in said or f"{name.rstrip()}s " in said}
+    is_let = bool(named - {ME}) and _MAY.match(asked.text) is not None
+    if not asked.is_question or (is_of_anyone(asked.text, known) and not names_own and not is_let):
         return None
     if grounds.is_worldly and not names_own:
         return None
-    said = spaced(asked.text)
-    # "Lucas passport" is Luca's, too.
-    is_known = any(name in said or f"{name.rstrip()}s " in said for name in known)
-    is_about_own = names_own or _ABOUT_OWNER.search(asked.text) or is_known
+    is_about_own = names_own or _ABOUT_OWNER.search(asked.text) or named
     return _found_by(request, tools) if is_about_own else None
 
 
