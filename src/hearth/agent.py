@@ -861,7 +861,8 @@ class Agent:
             found = self.home_answers.find_answer(request.question, self.call_context()) if beyond else None
             if found is not None and found.kind != "unknown" and found.chance >= _MAYBE_OWN:
                 return beyond
-        if (more := asked_beyond_listed(request, plan, results, self.tools.specs)) is not None:
+        names = self._named_on_cards()
+        if (more := asked_beyond_listed(request, plan, results, self.tools.specs, names)) is not None:
             return self._where_more_is_said(request, more)
         return None
 
@@ -880,9 +881,12 @@ class Agent:
     def _says_only_whose(self, beyond: Beyond) -> bool:
         """Return whether an event that was found says nothing of a question but somebody's name: the choir practice of
         Maureen is not her dentist's appointment."""
-        names = keys_of(" ".join(one.title for one in self.home_answers.passages.all(("contact",))))
+        names = self._named_on_cards()
         said = beyond.asked - beyond.open
         return bool(said) and said <= names and not beyond.open <= names
+
+    def _named_on_cards(self) -> set[str]:
+        return keys_of(" ".join(one.title for one in self.home_answers.passages.all(("contact",))))
 
     def _asked_as_typed(self, plan: Plan, said: Utterance) -> Plan:
         """The plan whose question of the owner's things is asked in the words typed, where those stand there: "deli" is

@@ -6,6 +6,7 @@ import pytest
 
 from hearth.language.discourse.coreference import corrected
 from hearth.language.reading import Utterance, asks_for_value, names_matter, question_of
+from hearth.memory.search.search_words import keys_of
 from hearth.planning.dialogue.fallbacks import (
     Grounds,
     asked_beyond_card,
@@ -366,6 +367,29 @@ def test_an_event_that_leaves_words_open_is_asked_of_everything(
     if found is not None:
         assert found.plan.steps[1].tool == "find_answer"
         assert open_word in found.open
+
+
+@pytest.mark.parametrize(
+    ("text", "is_beyond"),
+    [
+        ("is Gwen spending Christmas with me", True),
+        ("will gwen be here on the 25th", True),
+        ("does Gwen eat with us on Christmas day", True),
+        ("has Gwen asked for a bed at Christmas", True),
+        ("is Lorna staying at Christmas", False),
+        ("is Luca coming for Christmas", False),  # takes part
+        ("is anything on at Christmas with Gwen", True),
+        ("is the hall open at Christmas", False),
+        ("am I free at Christmas for Gwen", False),
+    ],
+)
+def test_whether_somebody_comes_is_told_by_no_event_without_them(text: str, is_beyond: bool) -> None:
+    plan = Plan((Step("find_events", {"start": "2026-12-25"}),))
+    event: Plain = {"title": "Lorna to stay", "place": "", "attendees": ["Luca Ferri"]}
+    request, done = Utterance(text, FIXED_NOW), (StepResult(0, "done", [event]),)
+    found = asked_beyond_listed(request, plan, done, TOOLS, keys_of("Gwen Arkle Lorna Ferri Luca Ferri"))
+    assert (found is not None) is is_beyond
+    assert asked_beyond_listed(request, plan, done, TOOLS) is None
 
 
 @pytest.mark.parametrize(

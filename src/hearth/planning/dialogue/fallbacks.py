@@ -913,11 +913,18 @@ class Beyond:
 
 
 def asked_beyond_listed(
-    request: Utterance, plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]
+    request: Utterance,
+    plan: Plan,
+    results: Sequence[StepResult],
+    tools: Mapping[str, ToolSpec],
+    people: Set[str] = frozenset(),
 ) -> Beyond | None:
     """Continue a plan that found events or reminders which say less than was asked: "when do the lessons start again"
     is not when the next lesson is, and "who covers for Ana on the 8th" no list of that day's events.
 
+    Args:
+        people: Keys of the names on the owner's cards. Whether somebody comes at Christmas no event tells that has
+            nothing of them.
     Returns:
         None where nothing is left open. Whether an answer says more is for the caller to find out.
     """
@@ -936,12 +943,32 @@ def asked_beyond_listed(
         _LISTS_ANY.fullmatch(question.text.rstrip(" ?.!")) or not asks_what(question.text)
     )
     left_open = asked - _said_in(asked, held) if held is not None else None
-    if not left_open or is_any:
+    if not left_open or (is_any and not _lacks_person(question.text, value, asked & people)):
         return None
     again = _asked_instead(request, plan, left[0].step, tools)
     deed = deed_asked(question.text)
     is_beside = bool(deed) and key_of(deed) in left_open
     return Beyond(again, asked, left_open, is_beside) if again is not None else None
+
+
+_WHETHER = re.compile(
+    r"\s*(?:so |and |but )?(?:is|are|was|were|has|have|will|does|do|did|can|could)(?:n['’]t)?\b", re.IGNORECASE
+)
+
+
+def _lacks_person(question: str, value: object, named: Set[str]) -> bool:
+    """Return whether it is asked by yes or no of somebody of whom nothing that was found has the name."""
+    if not named or _WHETHER.match(question) is None or _LISTS_ANY.match(question) is not None:
+        return False
+    found = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, Mapping)]
+    said = keys_of(" ".join(text for one in found for held in one.values() for text in _texts_of(held)))
+    return named.isdisjoint(said)
+
+
+def _texts_of(value: object) -> list[str]:
+    if isinstance(value, list):
+        return [one for one in value if isinstance(one, str)]
+    return [value] if isinstance(value, str) else []
 
 
 def _told_keys(value: object, spec: ToolSpec) -> Set[str] | None:
