@@ -136,6 +136,7 @@ from hearth.planning.dialogue.fallbacks import (
     asked_of_cloud,
     asked_of_footage,
     asked_of_memory,
+    event_told,
     events_then,
     first_alone,
     got_things,
@@ -357,7 +358,9 @@ class Agent:
             answer = reword(answer, request.text, self.model, results)
         if_free = whether_free(plan, request.text, results, request.now) if plan else ""
         lacking = self._lacking(request, plan, results) if plan else ""
-        answer = replace(answer, text="\n".join(filter(None, (undone, if_free, lacking, answer.text))))
+        later = self._said_later(request, plan, results) if plan else ""
+        told = f"In your calendar: {answer.text}" if later else answer.text
+        answer = replace(answer, text="\n".join(filter(None, (undone, if_free, lacking, told, later))))
         episode = Episode(
             id=episode_id,
             request=request,
@@ -387,6 +390,15 @@ class Agent:
         card = card_meant(name, cards_of(self.call_context())) if isinstance(name, str) else None
         known = ("birthday",) if card is not None and card.birth is not None else ()
         return lacking_on_card(plan, request.text, results, known) if said else ""
+
+    def _said_later(self, request: Request, plan: Plan, results: Sequence[StepResult]) -> str:
+        """What a mail says instead of the time of the one event that was told, where the owner asked for it."""
+        told = event_told(plan, results)
+        if told is None or self.monitor.rights != "all" or not Utterance.of(request, Context()).asked.is_question:
+            return ""
+        with suppress(HearthError):
+            return self.home_answers.later_word(told, self.call_context())
+        return ""
 
     def _ruled(self, request: Request, plan: Plan, id: str) -> tuple[Ruling, str, tuple[StepResult, ...]]:
         """Rule on a plan, and take back what an allowed one is done in the place of; denied where that cannot be done.
@@ -833,7 +845,8 @@ class Agent:
             found = self.home_answers.find_answer(request.question, self.call_context()) if beyond else None
             if found is not None and found.kind != "unknown" and found.chance >= _MAYBE_OWN:
                 return beyond
-        if (more := asked_beyond_listed(request, plan, results, self.tools.specs)) is not None:
+        names = self._named_on_cards()
+        if (more := asked_beyond_listed(request, plan, results, self.tools.specs, names)) is not None:
             return self._where_more_is_said(request, more)
         return None
 
@@ -852,9 +865,12 @@ class Agent:
     def _says_only_whose(self, beyond: Beyond) -> bool:
         """Return whether an event that was found says nothing of a question but somebody's name: the choir practice of
         Maureen is not her dentist's appointment."""
-        names = keys_of(" ".join(one.title for one in self.home_answers.passages.all(("contact",))))
+        names = self._named_on_cards()
         said = beyond.asked - beyond.open
         return bool(said) and said <= names and not beyond.open <= names
+
+    def _named_on_cards(self) -> set[str]:
+        return keys_of(" ".join(one.title for one in self.home_answers.passages.all(("contact",))))
 
     def _asked_as_typed(self, plan: Plan, said: Utterance) -> Plan:
         """The plan whose question of the owner's things is asked in the words typed, where those stand there: "deli" is

@@ -13,6 +13,7 @@ from hearth.memory.inquiry.answer_reading import (
     AnswerReader,
     People,
     _cuts_word,
+    _had,
     _person_meant,
     _takes_back,
     asked_of,
@@ -88,6 +89,23 @@ def test_an_event_that_does_not_name_the_thing_of_somebody(question: str, text: 
 )
 def test_the_deed_for_which_a_place_or_a_thing_is_asked(question: str, deed: str) -> None:
     assert deed_asked(question) == deed
+
+
+@pytest.mark.parametrize(
+    ("question", "had"),
+    [
+        ("Which of our breads has hazelnuts in it?", "hazelnuts"),
+        ("What contains sesame", "sesame"),
+        ("which loaf is made with hazelnuts", "hazelnuts"),
+        ("who is allergic to nuts", "nuts"),
+        ("who has the spare key", ""),
+        ("which room has been booked", ""),
+        ("what has Petra written", ""),
+        ("which hotel did we book with Ana", ""),
+    ],
+)
+def test_what_the_thing_has_that_is_asked_for(question: str, had: str) -> None:
+    assert _had(question) == keys_of(had)
 
 
 def test_questions_for_yes_or_no() -> None:

@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from hearth.memory.answers.home_answers import N_CELLS, OPERATIONS, AskedOperations, HomeAnswers, Understood, stretch_of
+from hearth.memory.answers.home_answers import (
+    N_CELLS,
+    OPERATIONS,
+    AskedOperations,
+    HomeAnswers,
+    Understood,
+    asks_lead,
+    stretch_of,
+)
 from hearth.memory.inquiry.answer_reading import AnswerReader
 from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth.protocols import Encoder, HomeAnswer
@@ -139,3 +147,20 @@ def test_every_operation_is_told_apart_from_reading(operations: AskedOperations)
 
 def test_no_stretch_is_found_where_no_word_counts() -> None:
     assert stretch_of("any words at all", "sum", np.full(N_CELLS, -1, np.float32)) == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "is_lead"),
+    [
+        ("how long before the end do we have to cancel the photocopier", True),
+        ("how many weeks before the party must we order the cake", True),
+        ("how far in advance do I need to cancel the gym", True),
+        ("how many days before the trip should the form be in", True),
+        ("how long before the concert starts", False),
+        ("how long before we have to cancel the gym", False),
+        ("how long before the train leaves do we have", False),
+        ("how many days before Christmas is it", False),
+    ],
+)
+def test_how_long_ahead_a_thing_is_to_be_done_is_no_count_from_today(question: str, *, is_lead: bool) -> None:
+    assert asks_lead(question) is is_lead

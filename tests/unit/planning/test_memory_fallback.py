@@ -6,6 +6,7 @@ import pytest
 
 from hearth.language.discourse.coreference import corrected
 from hearth.language.reading import Utterance, asks_for_value, names_matter, question_of
+from hearth.memory.search.search_words import keys_of
 from hearth.planning.dialogue.fallbacks import (
     Grounds,
     asked_beyond_card,
@@ -76,6 +77,14 @@ def test_what_is_measured_at_home(text: str, tool: str, value: str) -> None:
         ("what does Ana eat", "what does Ana eat"),
         ("is grandma allergic to cats", "is grandma allergic to cats"),
         ("what is the wifi password", "what is the wifi password"),
+        ("can I give Ana a slice of walnut cake", "can I give Ana a slice of walnut cake"),
+        ("should I feed Ben's cat", "should I feed Ben's cat"),
+        ("may we bring Ana to the hall", "may we bring Ana to the hall"),
+        ("could I serve Ben fish", "could I serve Ben fish"),
+        ("can I get me a pizza", None),
+        ("can you give Ana a lift", None),
+        ("could I boil an egg in the microwave", None),
+        ("can I talk to a human", None),
         ("how do I cook risotto", None),
         ("where can I get a cheap bicycle", None),
         ("what should I cook tonight", None),
@@ -363,6 +372,28 @@ def test_an_event_that_leaves_words_open_is_asked_of_everything(
 @pytest.mark.parametrize(
     ("text", "is_beyond"),
     [
+        ("is Gwen spending Christmas with me", True),
+        ("will gwen be here on the 25th", True),
+        ("does Gwen eat with us on Christmas day", True),
+        ("has Gwen asked for a bed at Christmas", True),
+        ("is Lorna staying at Christmas", False),
+        ("is Luca coming for Christmas", False),  # takes part
+        ("is anything on at Christmas with Gwen", True),
+        ("is the hall open at Christmas", False),
+        ("am I free at Christmas for Gwen", False),
+    ],
+)
+def test_whether_somebody_comes_is_told_by_no_event_without_them(text: str, is_beyond: bool) -> None:
+    plan = Plan((Step("find_events", {"start": "2026-12-25"}),))
+    event: Plain = {"title": "Lorna to stay", "place": "", "attendees": ["Luca Ferri"]}
+    request, done = Utterance(text, FIXED_NOW), (StepResult(0, "done", [event]),)
+    found = asked_beyond_listed(request, plan, done, TOOLS, keys_of("Gwen Arkle Lorna Ferri Luca Ferri"))
+    assert (found is not None) is is_beyond
+
+
+@pytest.mark.parametrize(
+    ("text", "is_beyond"),
+    [
         ("which ship am I on the week of 14 December", True),
         ("which practice is in the week of 14 December", False),  # one that is listed
         ("what's on the week of 14 December", False),
@@ -420,6 +451,14 @@ def test_what_a_list_leaves_open_is_said_by_what_says_more_of_it(said: str, is_s
         ("how much is the phone bill and when do they take it", (NEXT,), True),
         ("how much has the club spent on balls", (Step("find_events", {"query": "balls"}),), True),
         ("how old will Ben be on his birthday", (Step("find_contact", {"name": "Ben Maes"}),), True),
+        ("how much pension do I get a month from January", (DAYS,), True),
+        ("how many trestles are there on Saturday", (DAYS,), True),
+        ("how much do we owe Dov by Friday", (NEXT, DAYS), True),
+        ("how much will the rent be after April", (DAYS,), True),
+        ("how much time is there till January", (DAYS,), False),
+        ("how much of the year is left", (DAYS,), False),
+        ("how many more sleeps to Christmas", (DAYS,), False),
+        ("how many working days until April", (DAYS,), False),
     ],
 )
 def test_what_a_tool_only_comes_near_is_asked_of_everything(text: str, steps: tuple[Step, ...], is_asked: bool) -> None:

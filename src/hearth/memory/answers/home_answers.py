@@ -62,6 +62,7 @@ from hearth.memory.inquiry.answer_telling import (
 )
 from hearth.memory.inquiry.asking_mails import answer_from_letters
 from hearth.memory.inquiry.counts_by_person import answer_by_person
+from hearth.memory.inquiry.later_mails import later_word, sought_for, written_at
 from hearth.memory.inquiry.price_comparisons import compared_answer, compares_prices
 from hearth.memory.inquiry.record_answers import answer_from_dates, answer_from_records, asked_of_dates, matter_of
 from hearth.memory.inquiry.sums_within import sum_answer
@@ -82,7 +83,7 @@ from hearth.models.injection_classifier import Detector, detector_version, is_wi
 from hearth.models.lora_encoder import questions_for
 from hearth.protocols import CallContext, Encoder, HomeAnswer, Witness, Workspace
 from hearth.storage.database import Store
-from hearth.tools.memory import DOUBTED, LEAST_SURE, N_SHOWN
+from hearth.tools.memory import DOUBTED, LEAST_SURE, N_MAX_QUOTED, N_SHOWN
 
 # ── Asked operations ──────────────────────────────────────────────────────────────────────────────────────
 # Understands which operation a question asks for, in whatever words, and says it as the parsers of operations know
@@ -157,6 +158,14 @@ _OF_ANSWERS = re.compile(
     re.IGNORECASE,
 )
 """Words of questions for who waits for an answer."""
+_LEAD = re.compile(
+    r"\s*(?:so |and )?how (?:long|far|soon|early|many (?:days|weeks|months|hours)|much (?:time|notice|warning))"
+    r"(?:['’]?s)? (?:(?:in advance|ahead|beforehand)(?: of)?\b|(?:before|prior to)\s+(?!(?:i|we|you|he|she|it|they)\b))"
+    r"(?P<what>.*?)\b(?:do|does|did|must|should|shall|can|could|need|am|are|is|has|have)\s+(?:i|we|you|he|she|they|it|one"
+    r"|(?:the|my|our|your|an?)\s+\w+|somebody|someone|anyone)\b(?!(?:\s+(?:have|got|left|start|begin|arrive|come|leave|go|now|away))*\s*[?.!]*\Z)",
+    re.IGNORECASE,
+)
+"""Asks how long ahead something is to be done: "how long before the end must we cancel"."""
 _COUNTED = re.compile(r"\bhow many (?:more |other )?(?P<what>(?!times\b|days\b)[^\W\d_]+)", re.IGNORECASE)
 
 Floats = NDArray[np.float32]
@@ -227,6 +236,12 @@ def _weights() -> tuple[Floats, Floats, Floats]:
     with np.load(str(files("hearth.data") / OPERATIONS_FILE)) as kept:
         operations, marks, own = (kept[name].astype(np.float32) for name in ("operations", "marks", "own"))
         return operations, marks, own
+
+
+def asks_lead(question: str) -> bool:
+    """Return whether it is asked how long ahead of something a thing is to be done: no days from today tell that, but
+    an agreement may."""
+    return _LEAD.match(question) is not None
 
 
 def words_of(question: str) -> list[tuple[str, int, int]]:
@@ -797,6 +812,25 @@ class HomeAnswers:
         found = with_day(with_named(asked, found), call.now, country)
         return replace(found, waiting=self._waiting(call.workspace)) if found.kind == "unknown" else found
 
+    def later_word(self, event: Mapping[str, object], call: CallContext) -> str:
+        """Say which mail tells another time of an event than the calendar does; empty where none does. Of a stranger's
+        that orders anything, or reads like an instruction, nothing is said."""
+        own = self.passages.of_record(str(event.get("id", "")).partition("#")[0])
+        try:
+            written = written_at(call.workspace.read(own[0].path)) if own else None
+        except ToolError:
+            written = None  # gone meanwhile
+        mails = [one.passage for one in self.passages.find(sought_for(event), (_MAILS,))]
+        found = later_word(event, mails, written)
+        if found is None or len(found.sentence) > N_MAX_QUOTED:
+            return ""
+        if not is_strangers(found.mail, known_addresses(call), call.workspace):
+            return f"But {place_by_known(found.mail)} says: “{found.sentence}”"
+        if self._is_order_in(found.mail, found.sentence):
+            return ""
+        where = unquoted_place_of(found.mail)
+        return f"But {where}, of a sender who is on none of your cards, says: “{found.sentence}”"
+
     def _waiting(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the names of what waits to be brought in, in the folders that are read and beside them."""
         from hearth.memory.transfer.archives import waiting_beside  # a fortieth of a cold start; few questions need it
@@ -836,6 +870,8 @@ class HomeAnswers:
         asked = asked_of_dates(question)
         if asked is not None and asked.operation == "until" and understood.operation == "birthdays":
             return None  # days to the birthday of somebody unknown: the list of all birthdays is no answer
+        if understood.operation == "days_until" and asks_lead(question):
+            return None
         named = matter_of(f"{understood.matter} {understood.when}").casefold().split()
         left_out = [word.casefold() for word in matter_of(question).split() if word.casefold() not in named]
         is_of_more = any(self.passages.holds_all([word]) for word in left_out)
@@ -945,7 +981,7 @@ class HomeAnswers:
     def _days_until(self, question: str, call: CallContext) -> HomeAnswer | None:
         """Count the days to a time that some passage names: "how many days until the policy runs out"."""
         asked = asked_of_dates(question)
-        if asked is None or asked.operation != "until":
+        if asked is None or asked.operation != "until" or asks_lead(question):
             return None
         found = self._read_answer(f"when does {asked.matter}", call)
         days = [one.start for one in times_named(found.value, call.now) if one.start > call.now]

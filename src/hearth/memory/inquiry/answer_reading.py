@@ -1005,7 +1005,12 @@ def _read(question: str, one: Candidate, reader: AnswerReader, people: People, r
     passage = one.passage
     said = reader.read(question, passage.read)
     of_others = lines_of_others(question, passage, people)
-    text, start, score = _span(question, said, passage, of_others)
+    had = _had(question)
+    (text, start, score), most = (
+        _span_that_has(had, question, said, passage, of_others)
+        if had
+        else (_span(question, said, passage, of_others), 1.0)
+    )
     if asks_yes_or_no(question):
         start = _nearest_sentence(question, passage, start)
     signs = _signs(question, one, said, (start, score), rank)
@@ -1013,7 +1018,7 @@ def _read(question: str, one: Candidate, reader: AnswerReader, people: People, r
     chance = chance_of(signs)
     if asks_yes_or_no(question) and chance < (least := float(fitted("passage_weights")["least_yes_or_no"])):
         chance *= least_chance() / least
-    chance = _left_without_noun(chance, question, passage)
+    chance = _left_without_noun(chance * LACKING if most == LACKING else min(chance, most), question, passage)
     if of_others and not text:
         chance = 0.0
     # An event says when it begins, and not when one is to be there.
@@ -1026,6 +1031,48 @@ def _read(question: str, one: Candidate, reader: AnswerReader, people: People, r
     is_told = asks_yes_or_no(question) and chance >= least_chance()
     is_yes = _is_surely_yes(question, passage, start, p_yes, reader) if is_told else None
     return Reading(one, text, start, p_yes, signs, chance, is_yes=is_yes)
+
+
+_WHICH_HAS = re.compile(
+    r"\s*(?:so |and )?(?:which|what|who)\b(?! (?:do|does|did|am|are we|am i)\b)[^?]*?"
+    r"\b(?:has|have|got|contains?|containing|includes?"
+    r"|made (?:with|of|from)|comes? with|allergic to)"
+    r"(?! (?:i|we|you|they|he|she|it|to|been|the)\b)\s+(?P<what>[^?]+)",
+    re.IGNORECASE,
+)
+"""Asks which of several has something: "which bread has hazelnuts in it", "who is allergic to nuts"."""
+_REFERS = re.compile(r"\b(?:it|its|he|she|they|them|this|that|these|those|ones?|both|each)\b", re.IGNORECASE)
+
+
+def _had(question: str) -> set[str]:
+    """Return the keys of what the thing has that is asked for; empty where nothing such is."""
+    asked = _WHICH_HAS.match(question)
+    return keys_of(asked["what"]) if asked is not None and not asked["what"][0].isupper() else set()
+
+
+def _span_that_has(
+    had: Set[str], question: str, said: Answer, passage: Passage, of_others: Sequence[tuple[int, int]]
+) -> tuple[tuple[str, int, float], float]:
+    """Return the words of a sentence that says any of what is asked which thing has, and the largest chance of an
+    answer: "walnuts in the rye" is no bread with hazelnuts. A sentence that refers to another is taken to."""
+    text, start, score = _span(question, said, passage, of_others)
+    sentence = sentence_at(passage.read, start)
+    if not had.isdisjoint(keys_of(f"{passage.title} {sentence}")) or _REFERS.search(sentence) is not None:
+        return (_within_sentence(text, passage, start), start, score), 1.0
+    without = [one.span() for one in SENTENCE.finditer(unwrapped(passage.read)) if had.isdisjoint(keys_of(one.group()))]
+    if had.isdisjoint(keys_of(passage.read)):
+        return (text, start, score), LACKING
+    again, begins, likely = _span(question, said, passage, (*of_others, *without))
+    if not again:
+        return (text, start, score), DOUBTED
+    return (_within_sentence(again, passage, begins), begins, likely), 1.0
+
+
+def _within_sentence(text: str, passage: Passage, start: int) -> str:
+    """Return the words of an answer up to the end of the sentence in which they begin."""
+    flowing = unwrapped(passage.read)
+    found = next((one for one in SENTENCE.finditer(flowing) if one.start() <= start < one.end()), None)
+    return text[: found.end() - start].rstrip(" .") if found is not None and found.end() - start < len(text) else text
 
 
 def _p_yes(said: Answer) -> float:

@@ -28,6 +28,7 @@ from hearth.language.tokens import NUMBER_WORDS, Slot, Token, listed, stem, stem
 from hearth.memory.answers.home_answers import LEAST_OWN
 from hearth.memory.answers.summaries import asked_for_summary
 from hearth.memory.fact_extraction import KIN_WORDS
+from hearth.memory.facts import ME
 from hearth.memory.inquiry.answer_reading import ON_A_CARD, asks_deed, asks_hours, asks_who, deed_asked
 from hearth.memory.inquiry.asking_mails import asked_of_letters
 from hearth.memory.inquiry.counts_by_person import asked_of_people
@@ -483,7 +484,7 @@ def _gives_way(request: Utterance, found: Plan, grounds: Grounds, tools: Mapping
         return True
     if FIND in tools and planned == {FIND} and _is_list_behind(request, found):
         return True
-    if _is_no_way_to(request, found):
+    if _is_no_way_to(request, found) or _is_no_count_of_days(request, found):
         return True
     return _is_of_a_thing(request, found) or _is_no_sum(request, found) or _is_of_another_time(request, found)
 
@@ -501,6 +502,25 @@ def _is_no_way_to(request: Utterance, plan: Plan) -> bool:
     if is_taught(plan) or {step.tool for step in plan.steps} != {"next_event", _DAYS_TO}:
         return False
     return _HOW_LONG.match(request.text) is not None
+
+
+_AN_AMOUNT = re.compile(
+    r"\bhow\s+much(?!\s+(?:(?:more|of\s+the|of|is)\s+)*(?:time|longer|later|sooner|earlier|further|left\b|day|week|month|year))\b"
+    r"|\bhow\s+many\s+(?!(?:(?:more|full|whole|working|school|calendar)\s+)*(?:days?|nights?|sleeps?|weeks?|weekends?"
+    r"|fortnights?|months?|years?|hours?|minutes?|seconds?|workdays?|weekdays?|fridays?|saturdays?|sundays?|mondays?"
+    r"|tuesdays?|wednesdays?|thursdays?|more|left|until|till|to)\b)[^\W\d_]{2,}",
+    re.IGNORECASE,
+)
+"""Asks how much or how many of something, and not of time."""
+
+
+def _is_no_count_of_days(request: Utterance, plan: Plan) -> bool:
+    """Return whether days would be counted where it is asked how much or how many of something: "how much pension will
+    I get from January"."""
+    planned = {step.tool for step in plan.steps}
+    if is_taught(plan) or _DAYS_TO not in planned or not planned <= _OF_CLOCK_OR_DAYS:
+        return False
+    return _AN_AMOUNT.search(request.text) is not None
 
 
 def _is_list_behind(request: Utterance, plan: Plan) -> bool:
@@ -577,6 +597,16 @@ def events_then(request: Utterance, found: Plan | Refusal, tools: Mapping[str, T
         return None
 
 
+def event_told(plan: Plan, results: Sequence[StepResult]) -> Mapping[str, object] | None:
+    """Return the one event that a plan only looked up; of a series the first time. None for any other plan."""
+    if len(plan.steps) != 1 or plan.steps[0].tool not in (_EVENTS, "next_event") or len(results) != 1:
+        return None
+    value = results[0].value if results[0].status == "done" else None
+    found = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, Mapping)]
+    series = {str(one.get("id", "")).partition("#")[0] for one in found}
+    return found[0] if len(series) == 1 else None
+
+
 def first_alone(plan: Plan, found: Sequence[object]) -> Plan:
     """Return the look-up of events from a time on with the end of the first one as its own, as one is asked for."""
     end = found[0].get("end") if found and isinstance(found[0], Mapping) else None
@@ -603,6 +633,13 @@ def is_misplaced(refusal: Refusal) -> bool:
     return {one.partition(".")[0] for one in refusal.missing} <= _MISPLACED
 
 
+_MAY = re.compile(
+    r"\s*(?:so |and |but )?(?:can|could|may|might|should|shall|must)(?:n['’]t)?\s+(?!you\b|u\b)[\w'’-]+\b",
+    re.IGNORECASE,
+)
+"""Asks whether somebody may, or should, or must do something: nobody is asked to do it."""
+
+
 def _asked_plainly(
     request: Utterance, found: Plan | Refusal, known: Set[str], tools: Mapping[str, ToolSpec], grounds: Grounds
 ) -> Plan | None:
@@ -615,14 +652,15 @@ def _asked_plainly(
     is_own = grounds.is_own and (asked.is_question or not gives_order(asked.text))
     if is_own or (names_own and (request.asks_for_value or request.names_matter or asks_later(asked.text))):
         return _found_by(request, tools)
-    if not asked.is_question or (is_of_anyone(asked.text, known) and not names_own):
+    said = spaced(asked.text)
+    # "Lucas passport" is Luca's, too.
+    named = {name.strip() for name in known if name in said or f"{name.rstrip()}s " in said}
+    is_let = bool(named - {ME}) and _MAY.match(asked.text) is not None
+    if not asked.is_question or (is_of_anyone(asked.text, known) and not names_own and not is_let):
         return None
     if grounds.is_worldly and not names_own:
         return None
-    said = spaced(asked.text)
-    # "Lucas passport" is Luca's, too.
-    is_known = any(name in said or f"{name.rstrip()}s " in said for name in known)
-    is_about_own = names_own or _ABOUT_OWNER.search(asked.text) or is_known
+    is_about_own = names_own or _ABOUT_OWNER.search(asked.text) or named
     return _found_by(request, tools) if is_about_own else None
 
 
@@ -875,11 +913,18 @@ class Beyond:
 
 
 def asked_beyond_listed(
-    request: Utterance, plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]
+    request: Utterance,
+    plan: Plan,
+    results: Sequence[StepResult],
+    tools: Mapping[str, ToolSpec],
+    people: Set[str] = frozenset(),
 ) -> Beyond | None:
     """Continue a plan that found events or reminders which say less than was asked: "when do the lessons start again"
     is not when the next lesson is, and "who covers for Ana on the 8th" no list of that day's events.
 
+    Args:
+        people: Keys of the names on the owner's cards. Whether somebody comes at Christmas no event tells that has
+            nothing of them.
     Returns:
         None where nothing is left open. Whether an answer says more is for the caller to find out.
     """
@@ -898,12 +943,32 @@ def asked_beyond_listed(
         _LISTS_ANY.fullmatch(question.text.rstrip(" ?.!")) or not asks_what(question.text)
     )
     left_open = asked - _said_in(asked, held) if held is not None else None
-    if not left_open or is_any:
+    if not left_open or (is_any and not _lacks_person(question.text, value, asked & people)):
         return None
     again = _asked_instead(request, plan, left[0].step, tools)
     deed = deed_asked(question.text)
     is_beside = bool(deed) and key_of(deed) in left_open
     return Beyond(again, asked, left_open, is_beside) if again is not None else None
+
+
+_WHETHER = re.compile(
+    r"\s*(?:so |and |but )?(?:is|are|was|were|has|have|will|does|do|did|can|could)(?:n['’]t)?\b", re.IGNORECASE
+)
+
+
+def _lacks_person(question: str, value: object, named: Set[str]) -> bool:
+    """Return whether it is asked by yes or no of somebody of whom nothing that was found has the name."""
+    if not named or _WHETHER.match(question) is None or _LISTS_ANY.match(question) is not None:
+        return False
+    found = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, Mapping)]
+    said = keys_of(" ".join(text for one in found for held in one.values() for text in _texts_of(held)))
+    return named.isdisjoint(said)
+
+
+def _texts_of(value: object) -> list[str]:
+    if isinstance(value, list):
+        return [one for one in value if isinstance(one, str)]
+    return [value] if isinstance(value, str) else []
 
 
 def _told_keys(value: object, spec: ToolSpec) -> Set[str] | None:
