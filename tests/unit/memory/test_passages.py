@@ -928,6 +928,45 @@ def test_who_asks_all_that_take_a_newsletter_waits_for_no_answer(world: World, t
     assert ("Weekly" in world.ask("who is waiting for an answer from me").value) is is_waiting
 
 
+@pytest.mark.parametrize(
+    ("text", "is_waiting"),
+    [
+        ("I need your decision on the tiles.", True),
+        ("Please let us know whether you are coming.", True),
+        ("If you can come, let me know by Friday.", True),
+        ("Would you be up for every second Thursday from January?", True),
+        ("Just say which one you want.", True),
+        ("We have moved your appointment. If that does not suit, please ring the desk.", False),
+        ("Please bring the share certificate to our meeting on 30 November.", False),
+        ("Please do not play for longer than 40 minutes without a break.", False),
+        ("Please tell us of any change without delay.", False),
+        ("One of you has to be there. Mina?", False),
+        ("And please let me do the cake, you have enough on.", False),
+    ],
+)
+def test_who_orders_or_advises_waits_for_no_answer(world: World, text: str, is_waiting: bool) -> None:
+    world.workspace.write("contacts/mina.vcf", b"BEGIN:VCARD\nVERSION:3.0\nFN:Mina Roth\nN:Roth;Mina;;;\nEND:VCARD\n")
+    world.workspace.write("mail/cur/7.n:2,S", mail("Otis <o@otis.example>", "Hello", text).encode())
+    found = world.ask("who is waiting for an answer from me")
+    assert ("Otis" in found.value) is is_waiting
+
+
+@pytest.mark.parametrize(
+    ("text", "due"),
+    [
+        ("Could you tell me by Friday 4 December?", "4 December"),
+        ("Could you come every second Thursday from January?", ""),
+        ("Would you like to play for 40 minutes?", ""),
+        ("Could you go by train on Monday 7 December?", ""),
+    ],
+)
+def test_only_what_says_by_when_has_a_day_by_which(world: World, text: str, due: str) -> None:
+    at = dt.datetime(2026, 11, 22, 9, tzinfo=dt.UTC)
+    world.workspace.write("mail/cur/7.n:2,S", mail("Otis <o@otis.example>", "Hello", text, at).encode())
+    quote = world.ask("who is waiting for an answer from me", at).witnesses[0].quote
+    assert ("(by" in quote, due in quote) == (bool(due), True)
+
+
 LICENCES = "Oskar licence 43, expires 2 June 2031\nMy own licence 44, expires 9 May 2030\n"
 
 
