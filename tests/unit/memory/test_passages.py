@@ -967,6 +967,42 @@ def test_only_what_says_by_when_has_a_day_by_which(world: World, text: str, due:
     assert ("(by" in quote, due in quote) == (bool(due), True)
 
 
+TAKINGS = """Date,Hirer,Amount,Paid
+2025-11-10,Little Acorns,96.00,yes
+2026-01-31,Little Acorns,96.00,yes
+2026-03-31,Choir,40.00,yes
+2026-10-30,Little Acorns,160.00,yes
+"""
+GIGS = "Date,Venue,Fee,Share each\n2025-12-13,Ilses,280,70\n2026-03-07,Besser,200,50\n2026-10-30,Halle,260,65\n"
+
+
+@pytest.mark.parametrize(
+    ("question", "says", "never"),
+    [
+        ("how much has Little Acorns paid us in 2026", "256", "time"),
+        ("how much did Little Acorns pay us this year", "256", "time"),
+        ("how much has Little Acorns paid us in 2025", "96", "256"),
+        ("what did our gigs bring in this year in fees", "460", "740"),
+        ("what did our gigs bring in last year in fees", "280", "740"),
+        ("what did our gigs bring in in fees altogether", "740", "460"),
+        ("how many times do we unlock for Little Acorns in December", "4", "£"),
+    ],
+)
+def test_what_is_reckoned_of_a_table_is_of_the_time_that_is_asked(
+    store: Store, encoder: MiniLMEncoder, reader: AnswerReader, question: str, says: str, never: str
+) -> None:
+    unlock = event("u", "Unlock for Little Acorns", "20261102T084500Z", "20261102T090000Z")
+    weekly = unlock.replace("END:VEVENT", "RRULE:FREQ=WEEKLY;UNTIL=20261231T000000Z\nEND:VEVENT")
+    files = {
+        "documents/hall-takings.csv": TAKINGS,
+        "documents/gig-money.csv": GIGS,
+        "calendar/u.ics": weekly,
+    }
+    found = World(store, HomeAnswers(store, encoder, reader), files).ask(question, AUTUMN).value
+    assert says in found
+    assert never not in found
+
+
 LICENCES = "Oskar licence 43, expires 2 June 2031\nMy own licence 44, expires 9 May 2030\n"
 
 

@@ -63,14 +63,17 @@ _WANTS_WORD = re.compile(
 _TELLS = (
     r"(?:let (?:me|us) (?:know|have)|(?:tell|give) (?:me|us)|say (?:yes|no|whether|if|which|when|what|who|how)"
     r"|send (?:me|us|it|them|over|back|your)|confirm|reply|answer|respond|write back|write (?:to )?(?:me|us)"
-    r"|get (?:back to|in touch)|decide|(?:choose|pick)(?! from| up)|rsvp|(?:ring|call|phone|text|mail|e-?mail) (?:me|us|back))\b"
+    r"|get (?:back to|in touch)|decide|(?:choose|pick)(?! from| up)|rsvp"
+    r"|(?:ring|call|phone|text|mail|e-?mail) (?:me|us|back))\b"
 )
 _WANTS_ANSWER = re.compile(
     rf"(?:\A|[,;:–-]\s|\b(?:please|kindly|and|so|then|but)\b)\s*(?:(?:please|kindly|just|also|do|so|and),? )*{_TELLS}"
     r"|(?:\A|[,;:–-]\s|\b(?:please|and|so|but)\b)\s*(?:can|could|would|will) you\b"
-    r"|\b(?:i|we)(?:['’](?:d|m|re|ll))? (?:\w+ ){0,2}?(?:need|want|require|await(?:ing)?|waiting (?:for|on)|like|have(?= to))\b"
+    r"|\b(?:i|we)(?:['’](?:d|m|re|ll))? (?:\w+ ){0,2}?"
+    r"(?:need|want|require|await(?:ing)?|waiting (?:for|on)|like|have(?= to))\b"
     r"[^.?!]*?\b(?:from you|to (?:know|hear)|you to (?:tell|say|decide|confirm|choose|pick)"
-    r"|your (?:\w+ )?(?:answer|reply|response|word|decision|choice|confirmation|opinion|view|go-ahead|consent|yes|no))\b",
+    r"|your (?:\w+ )?(?:answer|reply|response|word|decision|choice|confirmation|opinion|view|go-ahead|consent|yes"
+    r"|no))\b",
     re.I,
 )
 """Wants a word, or a thing that is sent, from the reader: an order to do something wants none."""
@@ -82,7 +85,8 @@ _IN_A_CASE = re.compile(
     r"|stuck|doubts?)\b"
     r"|\b(?:ring|call|phone|get in touch|contact|shout)\b[^.?!]{0,30} (?:if|in case|unless|whenever)\b"
     r"|\bto (?:cancel|renew|opt out|change|unsubscribe)\b"
-    r"|\b(?:ring|call|phone|text|write|know|contact|touch|mail)\b[^.?!]{0,20} (?:when|once|as soon as) (?:you|he|she|it|they)\b"
+    r"|\b(?:ring|call|phone|text|write|know|contact|touch|mail)\b[^.?!]{0,20} (?:when|once|as soon as)"
+    r" (?:you|he|she|it|they)\b"
     r"|\bany (?:\w+ )?(?:change|question|problem|trouble|difficult(?:y|ie)|concern|fault|doubt)s?\b",
     re.I,
 )
