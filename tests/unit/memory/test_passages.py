@@ -507,9 +507,27 @@ def test_clashes_are_told_and_their_absence_too(world: World) -> None:
     assert world.ask("do I have a conflict on Thursday", now).value.startswith("No: nothing overlaps")
     world.workspace.delete("calendar/b.ics")
     world.workspace.write("calendar/c.ics", event("c", "Late", "20261125T210000Z", "20261125T220000Z").encode())
-    assert world.ask("any clash on Wednesday", now).value == (
-        "No: nothing overlaps among your 2 events until 25 November"
-    )
+    assert world.ask("any clash on Wednesday", now).value == ("No: nothing overlaps among your 2 events on 25 November")
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("is there a clash on 28 November", "Yes: Fair (Saturday 10:00–15:00) and Lunch (Saturday 12:00–14:00)"),
+        ("was anything double-booked on 28 November", "Yes: Fair (Saturday 10:00–15:00) and Lunch"),
+        ("am I double-booked on the 28th of November", "Yes: Fair (Saturday 10:00–15:00) and Lunch"),
+        ("did anything overlap on 27 November", "No: nothing overlaps: you have no events on 27 November"),
+        ("is there a clash on 28 November 2027", "No: nothing overlaps: you have no events on 28 November 2027"),
+        ("is there a clash on 5 July", "No: nothing overlaps: you have no events on 5 July 2027"),
+        ("is there a clash on 2 December", "No: nothing overlaps: you have only one event on 2 December"),
+    ],
+)
+def test_a_day_that_has_just_been_is_the_one_of_this_year(world: World, question: str, value: str) -> None:
+    now = dt.datetime(2026, 11, 30, 9, tzinfo=dt.UTC)
+    world.workspace.write("calendar/a.ics", event("a", "Fair", "20261128T100000Z", "20261128T150000Z").encode())
+    world.workspace.write("calendar/b.ics", event("b", "Lunch", "20261128T120000Z", "20261128T140000Z").encode())
+    world.workspace.write("calendar/c.ics", event("c", "Yoga", "20261202T120000Z", "20261202T140000Z").encode())
+    assert world.ask(question, now).value.startswith(value)
 
 
 def test_who_waits_is_who_asked_and_was_not_answered(world: World) -> None:
@@ -1406,10 +1424,10 @@ def test_the_price_of_one_is_not_surely_that_of_several(world: World, question: 
             "Yes: Glaze day (Saturday 10:00–12:00) and Mina's party",
         ),
         ("does the boiler service overlap with anything", "No: nothing overlaps Boiler service (Thursday 17 December"),
-        ("any clash this week", "No: nothing overlaps, for there are not two events"),
+        ("any clash this week", "No: nothing overlaps: you have no events until 22 November"),
         ("any clash in December", "Yes: Glaze day (Saturday 10:00–12:00) and Mina's party (Saturday 11:00–13:00)"),
         ("any overlapping appointments in my calendar", "No: nothing overlaps"),
-        ("does anything clash with the opera", "No: nothing overlaps, for there are not two events"),
+        ("does anything clash with the opera", "No: nothing overlaps: you have no events until"),
     ],
 )
 def test_a_clash_with_what_is_named_is_looked_for_whenever_that_is(world: World, question: str, value: str) -> None:

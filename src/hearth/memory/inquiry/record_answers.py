@@ -47,6 +47,8 @@ Operation = _OfAmounts | _OfRecords | Literal["waiting", "wanted", "due"]
 _N_READ = 2000
 """Most passages that are counted."""
 LOOKED_AHEAD = dt.timedelta(days=14)
+_JUST_BEEN = dt.timedelta(days=60)
+"""How long a day without a year is the past one, in a question for clashes."""
 _A_YEAR = dt.timedelta(days=366)
 _LEAST_NAMED = 0.5
 """An event is named by a question for clashes that says this share of its own words in the title."""
@@ -333,7 +335,9 @@ def _meant(period: Period, asked: Asked, question: str, now: dt.datetime) -> Per
     events of the nearest."""
     is_past = asked.operation in ("sum", "mean", "most", "least")
     is_far = period.start - now > dt.timedelta(days=183)
-    is_meant = is_past or (is_far and asked.operation in ("held", "count"))
+    # "A clash on 28 November", asked on the 30th, is of the day that has just been.
+    has_just_been = asked.operation == "clash" and past_of(period, now).end > now - _JUST_BEEN
+    is_meant = is_past or (is_far and (has_just_been or asked.operation in ("held", "count")))
     if not is_meant or re.search(r"\b(?:\d{4}|next|coming)\b", question):
         return period
     return past_of(period, now)
@@ -354,7 +358,7 @@ def _clashes_with(question: str, period: Period | None, call: CallContext) -> Ho
     asked = keys_of(matter_of(_CLASH.sub(" ", question))) - _OF_CLASHES
     wanted = {key for key in asked if not key[0].isdigit()}
     looked = period or Period(call.now, call.now + _A_YEAR)
-    events = events_in(call, max(looked.start, call.now), looked.end)
+    events = events_in(call, looked.start if looked.end <= call.now else max(looked.start, call.now), looked.end)
     shares = [len(wanted & keys_of(one.title)) / len(wanted) if wanted else 0.0 for one in events]
     if not wanted or max(shares, default=0.0) < _LEAST_NAMED:
         # "The airport run on the 22nd": of the month after this one.
@@ -382,14 +386,23 @@ def _overlapping(pairs: Sequence[tuple[Event, Event]], call: CallContext) -> Hom
 
 def _clashes(period: Period, call: CallContext) -> HomeAnswer:
     """Say which events of a period overlap."""
-    events = events_in(call, max(period.start, call.now.replace(hour=0, minute=0)), period.end)
+    today = call.now.replace(hour=0, minute=0)
+    events = events_in(call, period.start if period.end <= call.now else max(period.start, today), period.end)
     pairs = [(a, b) for a, b in combinations(events, 2) if a.start < b.end and b.start < a.end]
     if not pairs:
-        last = period.end - dt.timedelta(days=1) if period.end.time() == dt.time() else period.end
-        whose = f" among your {len(events)} events" if len(events) > 1 else ", for there are not two events"
-        said = f"{NOTHING_THERE} overlaps{whose} until {last.day} {last:%B}"
+        how_many = ("you have no events", "you have only one event")
+        whose = f" among your {len(events)} events" if len(events) > 1 else f": {how_many[len(events)]}"
+        said = f"{NOTHING_THERE} overlaps{whose} {_said_stretch(period, call.now)}"
         return HomeAnswer("yesno", said, "", _witnesses(events, call))
     return _overlapping(pairs, call)
+
+
+def _said_stretch(period: Period, now: dt.datetime) -> str:
+    """Say a day, or the last one of several: `on 28 November`; with the year where it is not this one."""
+    last = period.end - dt.timedelta(days=1) if period.end.time() == dt.time() else period.end
+    year = f" {last.year}" if last.year != now.year else ""
+    word = "on" if period.end - period.start <= dt.timedelta(days=1) else "until"
+    return f"{word} {last.day} {last:%B}{year}"
 
 
 def hours_of(event: Event) -> str:
