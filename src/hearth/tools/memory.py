@@ -209,10 +209,8 @@ def _said_of_rows(found: HomeAnswer) -> Iterator[str]:
     n, n_strangers = len(found.witnesses), sum(one.is_strangers for one in found.witnesses)
     if found.is_reckoned and n > 1 and n_strangers:
         were = "was" if n_strangers == 1 else "were"
-        which = (
-            "All that it rests on was" if n_strangers == n else f"{n_strangers} of the {n} places it rests on {were}"
-        )
-        yield f"{which} written by senders who are on none of your cards"
+        which = "All of this was" if n_strangers == n else f"{n_strangers} of the {n} places this comes from {were}"
+        yield f"{which} written by senders who are not in your contacts"
     for place in dict.fromkeys(found.left_out):
         yield f"I did not count {place}: it reads like an instruction"
 

@@ -507,9 +507,27 @@ def test_clashes_are_told_and_their_absence_too(world: World) -> None:
     assert world.ask("do I have a conflict on Thursday", now).value.startswith("No: nothing overlaps")
     world.workspace.delete("calendar/b.ics")
     world.workspace.write("calendar/c.ics", event("c", "Late", "20261125T210000Z", "20261125T220000Z").encode())
-    assert world.ask("any clash on Wednesday", now).value == (
-        "No: nothing overlaps among your 2 events until 25 November"
-    )
+    assert world.ask("any clash on Wednesday", now).value == ("No: nothing overlaps among your 2 events on 25 November")
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("is there a clash on 28 November", "Yes: Fair (Saturday 10:00–15:00) and Lunch (Saturday 12:00–14:00)"),
+        ("was anything double-booked on 28 November", "Yes: Fair (Saturday 10:00–15:00) and Lunch"),
+        ("am I double-booked on the 28th of November", "Yes: Fair (Saturday 10:00–15:00) and Lunch"),
+        ("did anything overlap on 27 November", "No: nothing overlaps: you have no events on 27 November"),
+        ("is there a clash on 28 November 2027", "No: nothing overlaps: you have no events on 28 November 2027"),
+        ("is there a clash on 5 July", "No: nothing overlaps: you have no events on 5 July 2027"),
+        ("is there a clash on 2 December", "No: nothing overlaps: you have only one event on 2 December"),
+    ],
+)
+def test_a_day_that_has_just_been_is_the_one_of_this_year(world: World, question: str, value: str) -> None:
+    now = dt.datetime(2026, 11, 30, 9, tzinfo=dt.UTC)
+    world.workspace.write("calendar/a.ics", event("a", "Fair", "20261128T100000Z", "20261128T150000Z").encode())
+    world.workspace.write("calendar/b.ics", event("b", "Lunch", "20261128T120000Z", "20261128T140000Z").encode())
+    world.workspace.write("calendar/c.ics", event("c", "Yoga", "20261202T120000Z", "20261202T140000Z").encode())
+    assert world.ask(question, now).value.startswith(value)
 
 
 def test_who_waits_is_who_asked_and_was_not_answered(world: World) -> None:
@@ -928,6 +946,81 @@ def test_who_asks_all_that_take_a_newsletter_waits_for_no_answer(world: World, t
     assert ("Weekly" in world.ask("who is waiting for an answer from me").value) is is_waiting
 
 
+@pytest.mark.parametrize(
+    ("text", "is_waiting"),
+    [
+        ("I need your decision on the tiles.", True),
+        ("Please let us know whether you are coming.", True),
+        ("If you can come, let me know by Friday.", True),
+        ("Would you be up for every second Thursday from January?", True),
+        ("Just say which one you want.", True),
+        ("We have moved your appointment. If that does not suit, please ring the desk.", False),
+        ("Please bring the share certificate to our meeting on 30 November.", False),
+        ("Please do not play for longer than 40 minutes without a break.", False),
+        ("Please tell us of any change without delay.", False),
+        ("One of you has to be there. Mina?", False),
+        ("And please let me do the cake, you have enough on.", False),
+    ],
+)
+def test_who_orders_or_advises_waits_for_no_answer(world: World, text: str, is_waiting: bool) -> None:
+    world.workspace.write("contacts/mina.vcf", b"BEGIN:VCARD\nVERSION:3.0\nFN:Mina Roth\nN:Roth;Mina;;;\nEND:VCARD\n")
+    world.workspace.write("mail/cur/7.n:2,S", mail("Otis <o@otis.example>", "Hello", text).encode())
+    found = world.ask("who is waiting for an answer from me")
+    assert ("Otis" in found.value) is is_waiting
+
+
+@pytest.mark.parametrize(
+    ("text", "due"),
+    [
+        ("Could you tell me by Friday 4 December?", "4 December"),
+        ("Could you come every second Thursday from January?", ""),
+        ("Would you like to play for 40 minutes?", ""),
+        ("Could you go by train on Monday 7 December?", ""),
+    ],
+)
+def test_only_what_says_by_when_has_a_day_by_which(world: World, text: str, due: str) -> None:
+    at = dt.datetime(2026, 11, 22, 9, tzinfo=dt.UTC)
+    world.workspace.write("mail/cur/7.n:2,S", mail("Otis <o@otis.example>", "Hello", text, at).encode())
+    quote = world.ask("who is waiting for an answer from me", at).witnesses[0].quote
+    assert ("(by" in quote, due in quote) == (bool(due), True)
+
+
+TAKINGS = """Date,Hirer,Amount,Paid
+2025-11-10,Little Acorns,96.00,yes
+2026-01-31,Little Acorns,96.00,yes
+2026-03-31,Choir,40.00,yes
+2026-10-30,Little Acorns,160.00,yes
+"""
+GIGS = "Date,Venue,Fee,Share each\n2025-12-13,Ilses,280,70\n2026-03-07,Besser,200,50\n2026-10-30,Halle,260,65\n"
+
+
+@pytest.mark.parametrize(
+    ("question", "says", "never"),
+    [
+        ("how much has Little Acorns paid us in 2026", "256", "time"),
+        ("how much did Little Acorns pay us this year", "256", "time"),
+        ("how much has Little Acorns paid us in 2025", "96", "256"),
+        ("what did our gigs bring in this year in fees", "460", "740"),
+        ("what did our gigs bring in last year in fees", "280", "740"),
+        ("what did our gigs bring in in fees altogether", "740", "460"),
+        ("how many times do we unlock for Little Acorns in December", "4", "£"),
+    ],
+)
+def test_what_is_reckoned_of_a_table_is_of_the_time_that_is_asked(
+    store: Store, encoder: MiniLMEncoder, reader: AnswerReader, question: str, says: str, never: str
+) -> None:
+    unlock = event("u", "Unlock for Little Acorns", "20261102T084500Z", "20261102T090000Z")
+    weekly = unlock.replace("END:VEVENT", "RRULE:FREQ=WEEKLY;UNTIL=20261231T000000Z\nEND:VEVENT")
+    files = {
+        "documents/hall-takings.csv": TAKINGS,
+        "documents/gig-money.csv": GIGS,
+        "calendar/u.ics": weekly,
+    }
+    found = World(store, HomeAnswers(store, encoder, reader), files).ask(question, AUTUMN).value
+    assert says in found
+    assert never not in found
+
+
 LICENCES = "Oskar licence 43, expires 2 June 2031\nMy own licence 44, expires 9 May 2030\n"
 
 
@@ -1331,10 +1424,10 @@ def test_the_price_of_one_is_not_surely_that_of_several(world: World, question: 
             "Yes: Glaze day (Saturday 10:00–12:00) and Mina's party",
         ),
         ("does the boiler service overlap with anything", "No: nothing overlaps Boiler service (Thursday 17 December"),
-        ("any clash this week", "No: nothing overlaps, for there are not two events"),
+        ("any clash this week", "No: nothing overlaps: you have no events until 22 November"),
         ("any clash in December", "Yes: Glaze day (Saturday 10:00–12:00) and Mina's party (Saturday 11:00–13:00)"),
         ("any overlapping appointments in my calendar", "No: nothing overlaps"),
-        ("does anything clash with the opera", "No: nothing overlaps, for there are not two events"),
+        ("does anything clash with the opera", "No: nothing overlaps: you have no events until"),
     ],
 )
 def test_a_clash_with_what_is_named_is_looked_for_whenever_that_is(world: World, question: str, value: str) -> None:

@@ -152,6 +152,12 @@ _OTHER_WAY = re.compile(
     re.IGNORECASE,
 )
 """Asks for whom the owner waits."""
+_OF_MONEY = re.compile(
+    r"\s*(?:and |so )?how much (?:money |in all |altogether )?(?:did|do|does|has|have|had|will|was|were|is|are)\b"
+    r"[^?]*\b(?:pay|pays|paid|cost|costs|spen[dt]|charged?|earn(?:ed)?|owed?|bring in|brought in)\b(?! attention)",
+    re.IGNORECASE,
+)
+"""Asks for an amount of money, which no count of records is."""
 _OF_ANSWERS = re.compile(
     r"\b(?:wait\w*|answer\w*|repl(?:y|ies|ied|ying)|respon\w+|owe\w*|hear|heard|hang\w*|unanswered|open|chas\w+"
     r"|(?:get|got|getting|write|wrote|writing|ring|call|come|came) back|back to|mails?|e-?mails?|messages?|inbox)\b",
@@ -880,7 +886,7 @@ class HomeAnswers:
         # The whole question says with which event.
         said = f"any clash {question}" if understood.operation == "clash" else understood.said()
         found = self._worked_out(said, call)
-        if found is None:
+        if found is None or (found.kind != "amount" and _OF_MONEY.search(question)):
             return None
         chance = min(found.chance, round(understood.chance, 4))
         if understood.operation in OF_ROWS and is_of_more:
@@ -915,7 +921,9 @@ class HomeAnswers:
         )
         if computed is not None and computed.kind == "amount":
             return self._doubted(computed, question, call)
-        return computed or self._reckoned(question, call) or self._days_until(question, call)
+        reckoned = computed or self._reckoned(question, call) or self._days_until(question, call)
+        is_number = reckoned is not None and reckoned.kind == "number"
+        return None if is_number and _OF_MONEY.search(question) else reckoned
 
     def _changed_by(self, question: str, call: CallContext) -> HomeAnswer | None:
         told = changed_by(question, self.passages)
@@ -1062,7 +1070,7 @@ class HomeAnswers:
         name = name_described(question, call)
         readings = [one for one in self.readings(question, call) if not name or not _is_another_card(one, name)]
         best = readings[0] if readings else None
-        if (settled := self._of_tables(question, readings) or self._decision(question, call)) is not None:
+        if (settled := self._of_tables(question, readings, call) or self._decision(question, call)) is not None:
             return settled
         if best is None or best.chance < least_chance():
             return self._said_about(question, call) or self._unknown(readings, name)
@@ -1107,12 +1115,12 @@ class HomeAnswers:
                 by_name = replace(told, witnesses=(replace(witness, is_strangers=True),), chance=doubted)
         return by_name
 
-    def _of_tables(self, question: str, readings: Sequence[Reading]) -> HomeAnswer | None:
+    def _of_tables(self, question: str, readings: Sequence[Reading], call: CallContext) -> HomeAnswer | None:
         """Return what a table among the passages tells, where that is likelier than what is read; with doubt of one
         that a stranger may have written, and nothing that reads like an instruction."""
         if self._encoder is None or not readings or SAID_ABOUT.match(question):
             return None
-        told = table_answer(question, readings, self.passages, self._encoder)
+        told = table_answer(question, readings, self.passages, self._encoder, call.now)
         if told is None or (told.is_reckoned and asks_code(question)):
             return None
         record = told.witnesses[0].record if told.witnesses else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from hearth import patterns as re
@@ -456,6 +457,22 @@ def past_of(period: Period, now: dt.datetime) -> Period:
         return Period(*(at.replace(year=at.year - 1) for at in (period.start, period.end)))
     except ValueError:  # 29 February
         return period
+
+
+_DATED = re.compile(r"\b\d{1,2}(?:st|nd|rd|th)? (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.I)
+_ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+
+
+def row_day(row: Sequence[str], now: dt.datetime) -> dt.datetime | None:
+    """Return the day that a row of a table names; None where it names none."""
+    iso = _ISO.search(" ".join(row))
+    with suppress(ValueError):
+        if iso is not None:
+            return dt.datetime(int(iso[1]), int(iso[2]), int(iso[3]), tzinfo=now.tzinfo)
+    dated = next((cell for cell in row if _DATED.search(cell)), "")
+    named = times_named(dated, now) if dated else ()
+    return (named[0] if _YEAR.search(dated) else past_of(named[0], now)).start if named else None
 
 
 def is_of(passage: Passage, at: dt.datetime, named: Period) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hearth import patterns as re
 from hearth.language.tokens import stems
+from hearth.language.values.slots import find_slots
 from hearth.memory.inquiry.answer_telling import card_meant, cards_of
 from hearth.memory.search.collecting import is_indexed, said_date, unquoted
 from hearth.memory.search.memory_index import FloatArray
@@ -20,6 +21,7 @@ from hearth.memory.search.search_words import Period, fitted, times_named
 from hearth.protocols import CallContext, Encoder, HomeAnswer, Witness
 from hearth.tools.mail.mailbox import INBOX, SENT, Seen, look, places
 from hearth.tools.memory import N_SHOWN
+from hearth.types import Context
 
 # ── Asking sentences ──────────────────────────────────────────────────────────────────────────────────────
 # Finds the sentence of a mail that asks the reader for something.
@@ -58,6 +60,38 @@ _WANTS_WORD = re.compile(
 )
 """Wants a word from the reader by some time, however it is put."""
 
+_TELLS = (
+    r"(?:let (?:me|us) (?:know|have)|(?:tell|give) (?:me|us)|say (?:yes|no|whether|if|which|when|what|who|how)"
+    r"|send (?:me|us|it|them|over|back|your)|confirm|reply|answer|respond|write back|write (?:to )?(?:me|us)"
+    r"|get (?:back to|in touch)|decide|(?:choose|pick)(?! from| up)|rsvp"
+    r"|(?:ring|call|phone|text|mail|e-?mail) (?:me|us|back))\b"
+)
+_WANTS_ANSWER = re.compile(
+    rf"(?:\A|[,;:–-]\s|\b(?:please|kindly|and|so|then|but)\b)\s*(?:(?:please|kindly|just|also|do|so|and),? )*{_TELLS}"
+    r"|(?:\A|[,;:–-]\s|\b(?:please|and|so|but)\b)\s*(?:can|could|would|will) you\b"
+    r"|\b(?:i|we)(?:['’](?:d|m|re|ll))? (?:\w+ ){0,2}?"
+    r"(?:need|want|require|await(?:ing)?|waiting (?:for|on)|like|have(?= to))\b"
+    r"[^.?!]*?\b(?:from you|to (?:know|hear)|you to (?:tell|say|decide|confirm|choose|pick)"
+    r"|your (?:\w+ )?(?:answer|reply|response|word|decision|choice|confirmation|opinion|view|go-ahead|consent|yes"
+    r"|no))\b",
+    re.I,
+)
+"""Wants a word, or a thing that is sent, from the reader: an order to do something wants none."""
+_IN_A_CASE = re.compile(
+    r"\A\W*(?:(?:and|but|so|please|or),? )*(?:if|in case|unless|whenever|(?:in the event|should) (?!i\b|we\b))\b"
+    r"|\b(?:ring|call|phone|touch|contact|write|text|shout|e?-?mail|know|word|line|back)\b[^.?!]{0,30}"
+    r" (?:if|in case|unless|whenever|should)\b"
+    r"[^.?!]*\b(?:not|n['’]t|cannot|never|need|questions?|problems?|troubles?|worse|wrong|late|unable|prefer|changes?|anything|something"
+    r"|stuck|doubts?)\b"
+    r"|\b(?:ring|call|phone|get in touch|contact|shout)\b[^.?!]{0,30} (?:if|in case|unless|whenever)\b"
+    r"|\bto (?:cancel|renew|opt out|change|unsubscribe)\b"
+    r"|\b(?:ring|call|phone|text|write|know|contact|touch|mail)\b[^.?!]{0,20} (?:when|once|as soon as)"
+    r" (?:you|he|she|it|they)\b"
+    r"|\bany (?:\w+ )?(?:change|question|problem|trouble|difficult(?:y|ie)|concern|fault|doubt)s?\b",
+    re.I,
+)
+"""Offers to be written to in a case that may not come."""
+
 
 class AskingSentences:
     """The trained reader of sentences."""
@@ -78,6 +112,31 @@ class AskingSentences:
         scores = sentence_features(some, self._encoder.encode(some)) @ np.array(kept["weights"])
         best = int(np.argmax(scores))
         return some[best] if scores[best] >= float(kept["least"]) else question
+
+    def wants_word(self, sentences: Sequence[str], others: frozenset[str] = frozenset()) -> str:
+        """Return the sentence that most surely wants a word from the reader; empty if none does: what orders or advises
+        wants none, nor does what is put to one of `others` by name."""
+        some = [one for one in sentences if wants_word(one) and not _is_put_to(one, others)][:N_MOST_SENTENCES]
+        if self._encoder is None or len(some) < 2:
+            return next(iter(some), "")
+        scores = sentence_features(some, self._encoder.encode(some)) @ np.array(fitted("asking_sentences")["weights"])
+        return some[int(np.argmax(scores))]
+
+
+def wants_word(sentence: str) -> bool:
+    """Return whether a sentence asks the reader something, or asks for a word or a thing to be sent."""
+    if len(sentence) < _LEAST or _FORMAL.search(sentence):
+        return False
+    if _FORMS[0].search(sentence) or _WANTS_WORD.search(sentence):
+        return True
+    return _WANTS_ANSWER.search(sentence) is not None and _IN_A_CASE.search(sentence) is None
+
+
+def _is_put_to(sentence: str, others: frozenset[str]) -> bool:
+    """Return whether a sentence calls one of some people by name: "Quentin?", "Jo, could you come?"."""
+    called = re.match(r"\W*(?:(?:and|or|so) )?([^\W\d_]+)(?:\s*[,:–-]|\s*\?\s*\Z)", sentence)
+    called = called or re.search(r",\s*([^\W\d_]+)\s*\?\s*\Z", sentence)
+    return called is not None and called[1].casefold() in others
 
 
 def sentence_features(sentences: Sequence[str], vectors: FloatArray) -> NDArray[np.float64]:
@@ -113,6 +172,13 @@ _FROM_AN_HOUR = re.compile(
     re.I,
 )
 """The hour from which something may be done: no time by which it must be."""
+_BY = re.compile(
+    r"\b(?:by|until|till|before|(?:no|not) later than|at the latest(?: on)?|deadline (?:is|of))\b(?P<time>.+)",
+    re.I | re.S,
+)
+"""Begins a time by which something must be."""
+_FILLS = re.compile(r"\s*(?:(?:the|about|around|on|at|end|close|start|of|next|this|coming|latest)\s+)*", re.I)
+"""What may stand between that and the time: "by train on Monday" names no such time."""
 _SENT_OUT = re.compile(
     r"\bunsubscribe\b|\b(?:view|read) (?:this|it) (?:\w+ )?(?:in|on) (?:your|a|the) (?:browser|web)", re.I
 )
@@ -182,13 +248,19 @@ def _asked_by(who: str, call: CallContext, passages: PassageStore) -> list[Askin
 
 def waiting_for(call: CallContext, passages: PassageStore) -> list[AskingMail]:
     """Return the mails whose writers wait for an answer, newest first: none that went to many at once."""
-    return [one for one in asking_mails(call, passages) if not one.is_for_all]
+    return [one for one in asking_mails(call, passages, is_word=True) if not one.is_for_all]
 
 
-def asking_mails(call: CallContext, passages: PassageStore) -> list[AskingMail]:
-    """Return the mails of the last weeks that ask the owner something and that were not answered, newest first."""
+def asking_mails(call: CallContext, passages: PassageStore, *, is_word: bool = False) -> list[AskingMail]:
+    """Return the mails of the last weeks that ask the owner something and that were not answered, newest first.
+
+    Args:
+        is_word: Whether a word is to be wanted from the owner, and not only something to be done.
+    """
     owner = str(call.settings.get("owner", {}).get("email") or "").casefold()
     answered = _answered_ids(call)
+    own = [letter for letter in _letters(call) if letter.is_own]
+    others = _names_of_others(call)
     found: list[tuple[Seen, AskingMail]] = []
     asking = AskingSentences(passages.encoder)
     for place in places(call.workspace, INBOX):
@@ -203,8 +275,10 @@ def asking_mails(call: CallContext, passages: PassageStore) -> list[AskingMail]:
         text = unquoted(seen.body(call).text)
         if _NEEDS_NONE.search(text) or _SENT_OUT.search(text):
             continue
+        if any(letter.answers(Letter(seen, is_own=False)) for letter in own):
+            continue
         said = sentences_of(text)
-        if asks := asking.asks(said):
+        if asks := asking.wants_word(said, others) if is_word else asking.asks(said):
             k = said.index(asks)
             # "Could you send them by Friday?": what is asked for stands in the sentence before.
             before = f"{said[k - 1]} " if k and _REFERS.search(asks) else ""
@@ -223,14 +297,28 @@ def _witness(seen: Seen, said: str, due: dt.datetime | None, call: CallContext) 
     return Witness(seen.place.id, where, quote, "message", at)
 
 
+def _names_of_others(call: CallContext) -> frozenset[str]:
+    """Return the first names on the owner's cards that are not the owner's own."""
+    owner = call.settings.get("owner", {})
+    own = {word.casefold() for word in str(owner.get("name") or "").split()}
+    address = str(owner.get("email") or "").casefold()
+    names = {card.name.split()[0].casefold() for card in cards_of(call) if card.name and card.email != address}
+    return frozenset(names - own)
+
+
 def _due(sentence: str, at: dt.datetime) -> dt.datetime | None:
-    """Find the time to come that a sentence names; of "before 5 December" that day, of "after 2pm" none."""
-    named = [p for p in times_named(_FROM_AN_HOUR.sub("", sentence), at) if p.end > at]
-    if not named or named[0].start > at:
-        return named[0].start if named else None
-    return named[0].end - (
-        dt.timedelta() if re.search(r"\bbefore\b(?! (?:then|that|it)\b)", sentence, re.I) else dt.timedelta(minutes=1)
-    )
+    """Find the time to come by which a sentence wants something; of "before 5 December" that day."""
+    said = _FROM_AN_HOUR.sub("", sentence)
+    for cue in _BY.finditer(said):
+        named = [p for p in times_named(said[cue.start() :], at) if p.end > at]
+        times = [one for one in find_slots(cue["time"], at, Context()) if one.kind == "time"]
+        if not named or not times or not _FILLS.fullmatch(cue["time"][: min(one.start for one in times)]):
+            continue
+        if named[0].start > at:
+            return named[0].start
+        is_before = re.match(r"before\b(?! (?:then|that|it)\b)", cue.group(), re.I) is not None
+        return named[0].end - (dt.timedelta() if is_before else dt.timedelta(minutes=1))
+    return None
 
 
 def _answered_ids(call: CallContext) -> set[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
@@ -15,7 +14,7 @@ from hearth.language.temporal.time_words import MONTHS
 from hearth.language.tokens import Query, stems, word_set
 from hearth.language.values.slots import find_slots
 from hearth.memory.inquiry.answer_reading import WHOLE, is_strangers, known_addresses, money_in, money_text
-from hearth.memory.inquiry.answer_telling import card_meant, card_witness, cards_of, is_of, past_of, witness_of
+from hearth.memory.inquiry.answer_telling import card_meant, card_witness, cards_of, is_of, past_of, row_day, witness_of
 from hearth.memory.inquiry.asking_mails import due_answer, waiting_answer, wanted_answer
 from hearth.memory.inquiry.grouped_sums import grouped_answer, groups_asked
 from hearth.memory.inquiry.sums_within import Item, items_of
@@ -48,6 +47,8 @@ Operation = _OfAmounts | _OfRecords | Literal["waiting", "wanted", "due"]
 _N_READ = 2000
 """Most passages that are counted."""
 LOOKED_AHEAD = dt.timedelta(days=14)
+_JUST_BEEN = dt.timedelta(days=60)
+"""How long a day without a year is the past one, in a question for clashes."""
 _A_YEAR = dt.timedelta(days=366)
 _LEAST_NAMED = 0.5
 """An event is named by a question for clashes that says this share of its own words in the title."""
@@ -110,6 +111,9 @@ _MONTHS_TOGETHER = re.compile(rf"\b(?:{'|'.join(MONTHS)}) (?:and|&|plus) (?:{'|'
 _SUMS = re.compile(
     r"\b(?:did (?:i|we) (?:spend|pay|earn)|(?:have|has) (?:i|we|(?:the|our|my) \w+)"
     r" (?:spent|paid|earned)|(?:do|did) (?:i|we) .*\bspend|total"
+    r"|(?:have|has) (?:(?!n['’]t|not |i |we |it |this |that )[\w'’.&-]+ ){1,4}(?:ever |already )?"
+    r"(?:paid|charged|earned|brought in|cost)(?: (?:me|us))?\b"
+    r"(?= (?:in|this|last|since|so|during|over|altogether)\b|[\s?.!]*\Z)"
     rf"|altogether|in all|all told|so far|sum of|(?:all|put|taken) together|combined)\b|{_MONTHS_TOGETHER.pattern}",
     re.I,
 )
@@ -147,8 +151,6 @@ _APART = re.compile(
 )
 """Asks how far two sums are apart: "how much more did I spend on clay than on glaze"."""
 _MOST_MONTHS = 12
-_DATED = re.compile(r"\b\d{1,2}(?:st|nd|rd|th)? (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.I)
-_ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 _OFFERED = re.compile(
     r"\binstead of\b|\d ?% off\b|\b(?:from|only|save|was) [€£$]|\b(?:excess|deductible|own risk|insured|sum assured)\b"
     r"|\b(?:per|each|every) claim\b|\bcover(?:s|ed)? (?:up )?to\b|\bup to [€£$]",
@@ -333,7 +335,9 @@ def _meant(period: Period, asked: Asked, question: str, now: dt.datetime) -> Per
     events of the nearest."""
     is_past = asked.operation in ("sum", "mean", "most", "least")
     is_far = period.start - now > dt.timedelta(days=183)
-    is_meant = is_past or (is_far and asked.operation in ("held", "count"))
+    # "A clash on 28 November", asked on the 30th, is of the day that has just been.
+    has_just_been = asked.operation == "clash" and past_of(period, now).end > now - _JUST_BEEN
+    is_meant = is_past or (is_far and (has_just_been or asked.operation in ("held", "count")))
     if not is_meant or re.search(r"\b(?:\d{4}|next|coming)\b", question):
         return period
     return past_of(period, now)
@@ -354,7 +358,7 @@ def _clashes_with(question: str, period: Period | None, call: CallContext) -> Ho
     asked = keys_of(matter_of(_CLASH.sub(" ", question))) - _OF_CLASHES
     wanted = {key for key in asked if not key[0].isdigit()}
     looked = period or Period(call.now, call.now + _A_YEAR)
-    events = events_in(call, max(looked.start, call.now), looked.end)
+    events = events_in(call, looked.start if looked.end <= call.now else max(looked.start, call.now), looked.end)
     shares = [len(wanted & keys_of(one.title)) / len(wanted) if wanted else 0.0 for one in events]
     if not wanted or max(shares, default=0.0) < _LEAST_NAMED:
         # "The airport run on the 22nd": of the month after this one.
@@ -382,14 +386,23 @@ def _overlapping(pairs: Sequence[tuple[Event, Event]], call: CallContext) -> Hom
 
 def _clashes(period: Period, call: CallContext) -> HomeAnswer:
     """Say which events of a period overlap."""
-    events = events_in(call, max(period.start, call.now.replace(hour=0, minute=0)), period.end)
+    today = call.now.replace(hour=0, minute=0)
+    events = events_in(call, period.start if period.end <= call.now else max(period.start, today), period.end)
     pairs = [(a, b) for a, b in combinations(events, 2) if a.start < b.end and b.start < a.end]
     if not pairs:
-        last = period.end - dt.timedelta(days=1) if period.end.time() == dt.time() else period.end
-        whose = f" among your {len(events)} events" if len(events) > 1 else ", for there are not two events"
-        said = f"{NOTHING_THERE} overlaps{whose} until {last.day} {last:%B}"
+        how_many = ("you have no events", "you have only one event")
+        whose = f" among your {len(events)} events" if len(events) > 1 else f": {how_many[len(events)]}"
+        said = f"{NOTHING_THERE} overlaps{whose} {_said_stretch(period, call.now)}"
         return HomeAnswer("yesno", said, "", _witnesses(events, call))
     return _overlapping(pairs, call)
+
+
+def _said_stretch(period: Period, now: dt.datetime) -> str:
+    """Say a day, or the last one of several: `on 28 November`; with the year where it is not this one."""
+    last = period.end - dt.timedelta(days=1) if period.end.time() == dt.time() else period.end
+    year = f" {last.year}" if last.year != now.year else ""
+    word = "on" if period.end - period.start <= dt.timedelta(days=1) else "until"
+    return f"{word} {last.day} {last:%B}{year}"
 
 
 def hours_of(event: Event) -> str:
@@ -649,28 +662,21 @@ def _amounts(matter: str, passages: PassageStore, now: dt.datetime) -> Iterable[
 
 def _in_table(one: Passage, wanted: frozenset[str], now: dt.datetime) -> Iterable[Amount]:
     lines = one.text.split("\n")
+    heads = lines[0].split("|")
+    priced = [k for k, head in enumerate(heads) if _PRICED.search(head)]
+    # A price in another column than the last is the amount: "Amount | Paid", "Fee | Share each".
+    place = priced[0] if len(priced) == 1 else -1
     is_counted = _PRICED.search(lines[0]) is not None
     # "Logs" are the rows of logs, where there are any, and not all that was bought from "Calder Logs".
     if any(_begins_cell(line, wanted) for line in lines):
         lines = [line for line in lines if _begins_cell(line, wanted)]
     for line in lines:
-        found = money_in(line) or (_plain_amount(line) if is_counted else [])
+        found = money_in(line) or (_plain_amount(line, place) if is_counted else [])
         # What all rows are about stands above them: "repairs" for "what did I earn from repairs for Ravi".
         said = stems(line)
         if wanted <= said | stems(one.title) and (not said.isdisjoint(wanted) or wanted <= stems(one.title)) and found:
             value, currency, _ = found[-1]
             yield Amount(value, currency, one, line, row_day(line.split("|"), now) or one.at)
-
-
-def row_day(row: Sequence[str], now: dt.datetime) -> dt.datetime | None:
-    """Return the day that a row of a table names; None where it names none."""
-    iso = _ISO.search(" ".join(row))
-    with suppress(ValueError):
-        if iso is not None:
-            return dt.datetime(int(iso[1]), int(iso[2]), int(iso[3]), tzinfo=now.tzinfo)
-    dated = next((cell for cell in row if _DATED.search(cell)), "")
-    named = times_named(dated, now) if dated else ()
-    return (named[0] if _YEAR.search(dated) else past_of(named[0], now)).start if named else None
 
 
 def _begins_cell(line: str, wanted: frozenset[str]) -> bool:
@@ -679,9 +685,10 @@ def _begins_cell(line: str, wanted: frozenset[str]) -> bool:
     return any(words and wanted == stems(" ".join(words)) for words in cells)
 
 
-def _plain_amount(line: str) -> list[tuple[float, str, int]]:
-    """Read the last cell of a row as an amount whose currency the table leaves open."""
-    cell = line.rpartition("|")[2].strip()
+def _plain_amount(line: str, place: int) -> list[tuple[float, str, int]]:
+    """Read a cell of a row as an amount whose currency the table leaves open."""
+    cells = line.split("|")
+    cell = cells[place].strip() if place < len(cells) else ""
     return [(float(cell.replace(",", "")), "", 0)] if re.fullmatch(r"\d[\d,]*(?:\.\d+)?", cell) else []
 
 

@@ -8,9 +8,10 @@ Not covered: tables of which no passage was near enough to be read.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from hearth.memory.inquiry.answer_reading import (
     number_text,
     words_chance,
 )
-from hearth.memory.inquiry.answer_telling import kind_of, witness_of
+from hearth.memory.inquiry.answer_telling import kind_of, past_of, row_day, witness_of
 from hearth.memory.inquiry.table_programs import (
     Grid,
     Meaning,
@@ -37,7 +38,7 @@ from hearth.memory.inquiry.table_programs import (
 )
 from hearth.memory.search.collecting import lists_in, tables_in
 from hearth.memory.search.passage_store import Passage, PassageStore
-from hearth.memory.search.search_words import fitted
+from hearth.memory.search.search_words import fitted, times_named
 from hearth.protocols import Encoder, HomeAnswer, ValueKind
 from hearth.tools.memory import DOUBTED, N_SHOWN
 
@@ -130,12 +131,17 @@ _WHETHER = re.compile(r"\b(?:if|whether)\b", re.IGNORECASE)
 
 
 def table_answer(
-    question: str, readings: Sequence[Reading], passages: PassageStore, encoder: Encoder
+    question: str,
+    readings: Sequence[Reading],
+    passages: PassageStore,
+    encoder: Encoder,
+    now: dt.datetime | None = None,
 ) -> HomeAnswer | None:
     """Return the likeliest answer of the tables among passages; None where what is read is likelier, or none tells.
 
     Args:
         readings: What was read for the question, the likeliest first.
+        now: The time of the question, whose times choose the rows that are reckoned with.
     """
     found = table_candidates(question, readings, passages, encoder)
     if not (asks_yes_or_no(question) or _WHETHER.search(question)):
@@ -150,7 +156,33 @@ def table_answer(
     is_all_said = covered(question, f"{best.person} {best.read}") == 1.0  # "the kiln opening on Friday"
     if is_all_said and readings[0].chance >= least_chance() and likely.signs[held] < 1.0:
         return None
-    return likely.answer(likely.chance)
+    within = likely if now is None else _within(likely, question, now)
+    return within.answer(likely.chance) if within is not None else None
+
+
+def _within(candidate: TableCandidate, question: str, now: dt.datetime) -> TableCandidate | None:
+    """Return what is reckoned of the rows of the time that a question names alone; None where no row is of it."""
+    program, grid = candidate.of_table.told.program, candidate.of_table.grid
+    named = times_named(question, now)[:1]
+    if not named or program.operation not in ("sum", "mean", "count"):
+        return candidate
+    asked = words_of(question)
+    dated = [column for column in grid.columns if column.kind == "date"]
+    dated.sort(key=lambda column: column.named.isdisjoint(asked))
+    days = [row_day([cell], now) for cell in dated[0].cells] if dated else []
+    if not days or any(days[row] is None for row in program.chosen.rows):
+        return candidate
+    period = named[0] if re.search(r"\b(?:next|coming)\b|\b\d{4}\b", question, re.I) else past_of(named[0], now)
+    rows = tuple(row for row in program.chosen.rows if period.holds(days[row]))
+    if not rows or rows == program.chosen.rows:
+        return candidate if rows else None
+    values = [one for row in rows if (one := grid.columns[program.column].values[row]) is not None]
+    total = sum(values) / (len(values) or 1 if program.operation == "mean" else 1)
+    value = float(len(rows)) if program.operation == "count" else total
+    how = "said" if program.chosen.how == "all" else program.chosen.how
+    chosen = replace(program, chosen=replace(program.chosen, how=how, rows=rows), value=value)
+    told = replace(candidate.of_table.told, program=chosen)
+    return replace(candidate, of_table=replace(candidate.of_table, told=told))
 
 
 def table_candidates(
