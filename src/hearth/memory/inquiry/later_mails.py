@@ -52,7 +52,7 @@ _TO = re.compile(
 )
 _LIGHT = key_set("the and with for from new old house home road street") | key_set(" ".join(WEEKDAYS))
 _LEAST_SHARED = 2
-_WRITTEN = re.compile(rb"^(?:LAST-MODIFIED|CREATED):(\d{8}T\d{6})Z", re.MULTILINE)
+_WRITTEN = re.compile(r"^(?:LAST-MODIFIED|CREATED):(\d{8}T\d{6})Z", re.MULTILINE)
 
 
 class Changed(NamedTuple):
@@ -82,7 +82,7 @@ def later_word(event: Mapping[str, object], mails: Iterable[Passage], written: d
 
 def written_at(raw: bytes) -> dt.datetime | None:
     """Return when an entry of the calendar says that it was last changed, or made; None where it does not say so."""
-    times = [found[1].decode() for found in _WRITTEN.finditer(raw)]
+    times = [found[1] for found in _WRITTEN.finditer(raw.decode("utf-8", "replace"))]
     return max((dt.datetime.strptime(f"{one}+0000", "%Y%m%dT%H%M%S%z") for one in times), default=None)
 
 
