@@ -1440,3 +1440,34 @@ def test_a_clash_with_what_is_named_is_looked_for_whenever_that_is(world: World,
         world.workspace.write(f"calendar/{number}.ics", event(str(number), one[0], f"{one[1]}Z", f"{one[2]}Z").encode())
     now = dt.datetime(2026, 11, 16, 9, tzinfo=dt.UTC)
     assert world.ask(question, now).value.startswith(value)
+
+
+@pytest.mark.parametrize(
+    ("question", "value", "is_sure"),
+    [
+        (
+            "does anything clash with the piano lesson",
+            "Yes: Piano lesson (Wednesday 16:00–17:00) and Print approval",
+            True,
+        ),
+        ("does anything clash with Mina's piano lesson", "Yes: Piano lesson", False),
+        (
+            "does anything clash with the singing lesson",
+            "No: nothing overlaps Singing lesson (Tuesday 24 November",
+            True,
+        ),
+    ],
+)
+def test_a_clash_with_what_repeats(world: World, question: str, value: str, is_sure: bool) -> None:
+    weekly = "RRULE:FREQ=WEEKLY\n"
+    events = (
+        ("Piano lesson", "20261118T160000", "20261118T170000", weekly),
+        ("Singing lesson", "20261117T160000", "20261117T170000", weekly),
+        ("Print approval", "20261202T160000", "20261202T163000", ""),
+    )
+    for number, (title, start, end, extra) in enumerate(events):
+        one = event(str(number), title, f"{start}Z", f"{end}Z").replace("END:VEVENT", f"{extra}END:VEVENT")
+        world.workspace.write(f"calendar/{number}.ics", one.encode())
+    found = world.ask(question, dt.datetime(2026, 11, 20, 9, tzinfo=dt.UTC))
+    assert found.value.startswith(value)
+    assert (found.chance >= LEAST_SURE) is is_sure

@@ -50,6 +50,7 @@ LOOKED_AHEAD = dt.timedelta(days=14)
 _JUST_BEEN = dt.timedelta(days=60)
 """How long a day without a year is the past one, in a question for clashes."""
 _A_YEAR = dt.timedelta(days=366)
+_NEAR = dt.timedelta(days=28)
 _LEAST_NAMED = 0.5
 """An event is named by a question for clashes that says this share of its own words in the title."""
 _OF_CLASHES = key_set(
@@ -365,17 +366,19 @@ def _clashes_with(question: str, period: Period | None, call: CallContext) -> Ho
         is_day = period is not None and period.end - period.start <= dt.timedelta(days=1)
         return _clashes_with(question, None, call) if wanted and is_day else None
     most = max(shares)
-    named = {one.title: one for one, share in reversed(list(zip(events, shares, strict=True))) if share == most}
-    meant = (
-        list(named.values())
-        if period is None
-        else [one for one, share in zip(events, shares, strict=True) if share == most]
-    )
+    meant = [one for one, share in zip(events, shares, strict=True) if share == most]
+    if period is None:  # of what repeats, the times that are near, or the next
+        first = {one.title: one for one in reversed(meant)}
+        meant = [one for one in meant if one is first[one.title] or one.start < call.now + _NEAR]
     pairs = [(a, b) for a in meant for b in events if a is not b and a.start < b.end and b.start < a.end]
-    if not pairs:
-        said = ", ".join(f"{one.title} ({said_date(one.start)}, {hours_of(one).split()[1]})" for one in meant[:N_SHOWN])
-        return HomeAnswer("yesno", f"{NOTHING_THERE} overlaps {said}", "", _witnesses(meant, call))
-    return _overlapping(pairs, call)
+    found = _overlapping(pairs, call) if pairs else _nothing_with(meant, call)
+    return found if most == 1 else replace(found, chance=DOUBTED)  # it may be another event that is meant
+
+
+def _nothing_with(meant: Sequence[Event], call: CallContext) -> HomeAnswer:
+    first = list({one.title: one for one in reversed(meant)}.values())[::-1]
+    said = ", ".join(f"{one.title} ({said_date(one.start)}, {hours_of(one).split()[1]})" for one in first[:N_SHOWN])
+    return HomeAnswer("yesno", f"{NOTHING_THERE} overlaps {said}", "", _witnesses(first, call))
 
 
 def _overlapping(pairs: Sequence[tuple[Event, Event]], call: CallContext) -> HomeAnswer:
