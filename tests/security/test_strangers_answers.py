@@ -311,7 +311,7 @@ RENT_NOVEMBER, RENT_OCTOBER = "The kiln rent is £62.50.", "The kiln rent is £6
     ("senders", "texts", "value", "is_sure", "notice"),
     [
         ((FRIEND, FRIEND), (RENT_NOVEMBER, RENT_OCTOBER), "£122.50 (2 amounts)", True, ""),
-        ((SHOP, OTHER_SHOP), (RENT_NOVEMBER, RENT_OCTOBER), "£122.50 (2 amounts)", True, "All that it rests on"),
+        ((SHOP, OTHER_SHOP), (RENT_NOVEMBER, RENT_OCTOBER), "£122.50 (2 amounts)", True, "All of this was"),
         ((FRIEND, SHOP), (RENT_NOVEMBER, RENT_OCTOBER), "£122.50 (2 amounts)", False, "1 of the 2 places"),
         (
             (FRIEND, STRANGER),

@@ -1021,6 +1021,24 @@ def test_what_is_reckoned_of_a_table_is_of_the_time_that_is_asked(
     assert never not in found
 
 
+@pytest.mark.parametrize(
+    ("question", "says", "never"),
+    [
+        ("how many credit points do I still need for my degree", "48", "1 ("),
+        ("how many credits are left to go", "48", "1 ("),
+        ("how many entries do we have for Little Acorns in the hall takings", "3", "48"),
+    ],
+)
+def test_how_many_is_the_number_that_is_said_before_lines_are_counted(
+    store: Store, encoder: MiniLMEncoder, reader: AnswerReader, question: str, says: str, never: str
+) -> None:
+    studies = "# Studies\n\nCredits: 132 of 180, so 48 to go.\nMineralogy exam: open book.\nField book: to Nadja.\n"
+    files = {"notes/studies.md": studies, "documents/hall-takings.csv": TAKINGS}
+    found = World(store, HomeAnswers(store, encoder, reader), files).ask(question, AUTUMN).value
+    assert says in found
+    assert never not in found
+
+
 LICENCES = "Oskar licence 43, expires 2 June 2031\nMy own licence 44, expires 9 May 2030\n"
 
 

@@ -146,6 +146,7 @@ def table_answer(
     found = table_candidates(question, readings, passages, encoder)
     if not (asks_yes_or_no(question) or _WHETHER.search(question)):
         found = [one for one in found if one.of_table.told.program.operation != "yesno"]  # "where are the passports"
+    found = [one for one in found if not _counts_what_is_stated(one.of_table)]
     held = CHOICE_SIGNS.index("held")
     # "Is the museum open on Mondays" of a list of sales, one of them to the museum's shop.
     found = [one for one in found if one.of_table.told.program.operation != "yesno" or one.signs[held] > _LEAST_HELD]
@@ -158,6 +159,16 @@ def table_answer(
         return None
     within = likely if now is None else _within(likely, question, now)
     return within.answer(likely.chance) if within is not None else None
+
+
+def _counts_what_is_stated(one: OfTable) -> bool:
+    """Return whether lines of a list are counted that state numbers themselves: "Credits: 132 of 180, 48 to go" is no
+    one credit."""
+    program, grid = one.told.program, one.grid
+    if program.operation != "count" or program.chosen.how == "all" or any(column.named for column in grid.columns):
+        return False
+    lines = [" ".join(column.cells[row] for column in grid.columns) for row in program.chosen.rows]
+    return all(any(character.isdigit() for character in line) for line in lines)
 
 
 def _within(candidate: TableCandidate, question: str, now: dt.datetime) -> TableCandidate | None:
