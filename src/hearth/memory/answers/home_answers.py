@@ -821,6 +821,7 @@ class HomeAnswers:
     def later_word(self, event: Mapping[str, object], call: CallContext) -> str:
         """Say which mail tells another time of an event than the calendar does; empty where none does. Of a stranger's
         that orders anything, or reads like an instruction, nothing is said."""
+        self._look(call.workspace, call.now.tzinfo, MOST_WAITING_TO_PLAN_S)
         own = self.passages.of_record(str(event.get("id", "")).partition("#")[0])
         try:
             written = written_at(call.workspace.read(own[0].path)) if own else None
