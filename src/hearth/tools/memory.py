@@ -40,8 +40,8 @@ class MemoryItem:
     id: MemoryId
     text: str
     """Text that was said; for a question, its answer."""
-    at: dt.datetime
-    """Time when it was said."""
+    at: dt.datetime | None
+    """Time when it was said; none where that is not known."""
     person: str = "you"
     """Person who said it."""
     quote: str = ""
@@ -80,7 +80,7 @@ def remember(text: str, call: CallContext) -> MemoryItem:
 
 @tool(
     unconfirmed="memory",
-    answer="{text} ({person}[: “{quote}”], {at}).",
+    answer="{text} ({person}[: “{quote}”][, {at}]).",
     answer_none="I don't know: nothing I remember says that.",
 )
 def search_memory(query: str, call: CallContext) -> list[MemoryItem]:
@@ -106,7 +106,7 @@ def search_memory(query: str, call: CallContext) -> list[MemoryItem]:
         found = _found_at_home(asked[:N_MAX_CHARACTERS], call)
         if found is None:
             return []
-        return [MemoryItem(MemoryId(found.id), found.value, call.now, found.source, found.quote)]
+        return [MemoryItem(MemoryId(found.id), found.value, None, found.source, found.quote)]
     if said.kind == "listed":
         return [
             _item(hit, _capital(hit.text) if hit.kind == "fact" else hit.text) for hit in said.evidence[:N_MAX_HITS]
@@ -178,7 +178,9 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
         source += f" and {len(found.witnesses) - 1} more"
     quote, doubt = (_shortened(first.quote) if first else ""), (NOT_SURE if found.chance < LEAST_SURE else "")
     is_list = "\n" in found.value
-    is_quoted = bool(quote) and not found.value.endswith(quote.lstrip(_ITEM_MARKS))
+    # The same words are not said twice, be they cut short or without their full stop.
+    is_quoted = bool(quote) and not found.value.rstrip(".").endswith(quote.lstrip(_ITEM_MARKS).rstrip("."))
+    is_quoted = is_quoted and not (quote.endswith("…") and found.value.startswith(quote.rstrip("…")))
     behind = f"\nFrom {source}" if is_list else f" ({source}: “{quote}”)" if is_quoted else f" ({source})"
     behind = "" if found.value.startswith(NOTHING_THERE) else behind  # no one place says so
     about = (source, quote, doubt, elsewhere, rows, behind, found.is_named, found.at)

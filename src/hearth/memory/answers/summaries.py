@@ -134,7 +134,15 @@ def summary_of(
     if wanted.kind == "thread":
         return _of_thread(_thread_of(first, passages), told)
     value = " ".join(told(first, N_TOLD))
+    value = _ungreeted(value) if first.kind == "mail" else value
     return HomeAnswer("text", value.rstrip("."), "", (witness_of(first, ""),)) if value else None
+
+
+_GREETING = re.compile(
+    r"\s*(?:(?i:hi|hey|hello|hiya|dear|hallo|good (?:morning|afternoon|evening))"
+    r"(?: (?!that\b|this\b|it\b|I\b)[\w'’.&-]+){0,4}"
+    r"|(?i:morning|evening)(?: all| both| everyone| everybody)?)\s*(?:[,!]\s*|\n+\s*)"
+)
 
 
 def decision_of(
@@ -174,6 +182,12 @@ def decision_of(
     vectors = passages.encoder.encode([matter, *(sentence for _, sentence in said)])
     passage, sentence = said[int(np.argmax(vectors[1:] @ vectors[0]))]
     return HomeAnswer("text", sentence.strip("-*•· ").rstrip("."), "", (witness_of(passage, sentence),))
+
+
+def _ungreeted(said: str) -> str:
+    """Return what a mail says without its greeting: "Hey you lot, somebody has to write it down"."""
+    rest = said[found.end() :] if (found := _GREETING.match(said)) is not None else said
+    return rest[:1].upper() + rest[1:] if rest else said
 
 
 def _decided_lines(
