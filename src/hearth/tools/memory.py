@@ -106,7 +106,8 @@ def search_memory(query: str, call: CallContext) -> list[MemoryItem]:
         found = _found_at_home(asked[:N_MAX_CHARACTERS], call)
         if found is None:
             return []
-        return [MemoryItem(MemoryId(found.id), found.value, None, found.source, found.quote)]
+        said_so = f"perhaps: {found.value}" if found.doubt else found.value
+        return [MemoryItem(MemoryId(found.id), said_so, None, found.source, found.quote)]
     if said.kind == "listed":
         return [
             _item(hit, _capital(hit.text) if hit.kind == "fact" else hit.text) for hit in said.evidence[:N_MAX_HITS]
