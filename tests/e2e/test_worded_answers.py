@@ -98,8 +98,8 @@ def test_a_wording_that_keeps_to_the_evidence_is_told(agent: Agent, model: Scrip
         (DUE, "Your MOT costs 90 pounds.", "22 January 2027 (mail “Your MOT” from Garage Kwik"),
         (DUE, "Tell Desmond that it is due on 22 January 2027.", "22 January 2027 (mail “Your MOT” from Garage Kwik"),
         (DUE, "", "22 January 2027 (mail “Your MOT” from Garage Kwik"),
-        (SUM_UP, "The flight to Porto leaves on 6 February 2027.", "our flight to Lisbon leaves on 6 February 2027"),
-        (SUM_UP, "The hotel is booked for 14 nights.", "our flight to Lisbon leaves on 6 February 2027"),
+        (SUM_UP, "The flight to Porto leaves on 6 February 2027.", "Our flight to Lisbon leaves on 6 February 2027"),
+        (SUM_UP, "The hotel is booked for 14 nights.", "Our flight to Lisbon leaves on 6 February 2027"),
     ],
 )
 def test_a_wording_with_another_number_or_name_is_not_told(
@@ -111,7 +111,7 @@ def test_a_wording_with_another_number_or_name_is_not_told(
     assert not says or says not in told
 
 
-@pytest.mark.parametrize(("text", "evidence"), [(DUE, MAILS[0][2]), (SUM_UP, "our flight to Lisbon leaves")])
+@pytest.mark.parametrize(("text", "evidence"), [(DUE, MAILS[0][2]), (SUM_UP, "Our flight to Lisbon leaves")])
 def test_the_model_reads_the_evidence_and_nothing_else(agent: Agent, model: Scripted, text: str, evidence: str) -> None:
     asked(agent, model, text, "Fine.")
     read = model.read()
