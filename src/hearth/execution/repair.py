@@ -113,10 +113,10 @@ class Repairer:
         for fault in seen.failed:
             if fault.error_kind in _FINAL:
                 continue
-            days = _days_of_things(Utterance.of(request, context))
-            wider = _searched_wider(plan, fault, values, seen, tools, days) if fault.error_kind == "NotFound" else None
-            if wider:
-                return self._checked(plan, wider)
+            if fault.error_kind == "NotFound":
+                days = _days_of_things(Utterance.of(request, context))
+                if wider := _searched_wider(plan, fault, values, seen, tools, days):
+                    return self._checked(plan, wider)
             if fault.error_kind in _BROKEN:
                 other = self._with_another_tool(_Failed(request, context, plan, seen, tools), fault)
                 if other is not None:
@@ -182,7 +182,7 @@ def _searched_wider(
     results: Mapping[int, StepResult],
     seen: Reflection,
     tools: Mapping[str, ToolSpec],
-    days: Set[str] = frozenset(),
+    days: Set[str],
 ) -> tuple[Step, ...] | None:
     """Return the steps with the empty search repeated in a wider form, and with all steps that need it.
 

@@ -836,7 +836,7 @@ class HomeAnswers:
         if self._is_order_in(found.mail, found.sentence):
             return ""
         where = unquoted_place_of(found.mail)
-        return f"But {where}, of a sender who is on none of your cards, says: “{found.sentence}”"
+        return f"But {where}, of a sender who is not in your contacts, says: “{found.sentence}”"
 
     def _waiting(self, workspace: Workspace) -> tuple[str, ...]:
         """Return the names of what waits to be brought in, in the folders that are read and beside them."""
@@ -972,7 +972,7 @@ class HomeAnswers:
         return replace(told, witnesses=tuple(witnesses), chance=min(told.chance, DOUBTED) if is_mixed else told.chance)
 
     def _by_others(self, told: HomeAnswer, call: CallContext) -> HomeAnswer | None:
-        """The same, with doubt where all of it is a stranger's: that something was decided, or costs more now."""
+        """The same, with doubt where any of it is a stranger's: that something was decided, or costs less or more."""
         marked = self._by_whom(told, call)
         if marked is None or not any(one.is_strangers for one in marked.witnesses):
             return marked

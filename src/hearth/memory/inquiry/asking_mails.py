@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -257,26 +257,10 @@ def asking_mails(call: CallContext, passages: PassageStore, *, is_word: bool = F
     Args:
         is_word: Whether a word is to be wanted from the owner, and not only something to be done.
     """
-    owner = str(call.settings.get("owner", {}).get("email") or "").casefold()
-    answered = _answered_ids(call)
-    own = [letter for letter in _letters(call) if letter.is_own]
     others = _names_of_others(call)
     found: list[tuple[Seen, AskingMail]] = []
     asking = AskingSentences(passages.encoder)
-    for place in places(call.workspace, INBOX):
-        if "R" in place.flags or not is_indexed(place.path):
-            continue
-        seen = look(place, call)
-        if seen is None or seen.received < call.now - LOOKED_BACK or seen.head.message_id in answered:
-            continue
-        address = seen.head.sender
-        if address.casefold() == owner or NOBODY.search(address):
-            continue
-        text = unquoted(seen.body(call).text)
-        if _NEEDS_NONE.search(text) or _SENT_OUT.search(text):
-            continue
-        if any(letter.answers(Letter(seen, is_own=False)) for letter in own):
-            continue
+    for seen, text in _unanswered(call):
         said = sentences_of(text)
         if asks := asking.wants_word(said, others) if is_word else asking.asks(said):
             k = said.index(asks)
@@ -284,10 +268,30 @@ def asking_mails(call: CallContext, passages: PassageStore, *, is_word: bool = F
             before = f"{said[k - 1]} " if k and _REFERS.search(asks) else ""
             due = _due(asks, seen.received.astimezone(call.now.tzinfo))
             witness = _witness(seen, before + asks, due, call)
-            name = seen.head.sender_name or address
-            found.append((seen, AskingMail(name, address, _TO_ALL.match(text) is not None, witness, due)))
+            name = seen.head.sender_name or seen.head.sender
+            found.append((seen, AskingMail(name, seen.head.sender, _TO_ALL.match(text) is not None, witness, due)))
     found.sort(key=lambda row: row[0].received, reverse=True)
     return [mail for _, mail in found]
+
+
+def _unanswered(call: CallContext) -> Iterator[tuple[Seen, str]]:
+    """Yield the mails of the last weeks that somebody wrote to the owner and that no own mail answers, with what they
+    say."""
+    owner = str(call.settings.get("owner", {}).get("email") or "").casefold()
+    answered = _answered_ids(call)
+    own = [letter for letter in _letters(call) if letter.is_own]
+    for place in places(call.workspace, INBOX):
+        if "R" in place.flags or not is_indexed(place.path):
+            continue
+        seen = look(place, call)
+        if seen is None or seen.received < call.now - LOOKED_BACK or seen.head.message_id in answered:
+            continue
+        if seen.head.sender.casefold() == owner or NOBODY.search(seen.head.sender):
+            continue
+        text = unquoted(seen.body(call).text)
+        is_answered = any(letter.answers(Letter(seen, is_own=False)) for letter in own)
+        if not (_NEEDS_NONE.search(text) or _SENT_OUT.search(text) or is_answered):
+            yield seen, text
 
 
 def _witness(seen: Seen, said: str, due: dt.datetime | None, call: CallContext) -> Witness:

@@ -4,17 +4,19 @@ A mail counts that came before the event, speaks of it by its title, its place o
 sentence that something changes, and another time or day than the calendar's. "Moved from 11:00 to 11:20" is no change
 of an event that begins at 11:20.
 
-Not covered: events that are called off, a change told over several sentences, times in words.
+Not covered: events that are called off, a change told over several sentences.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hearth import patterns as re
-from hearth.language.temporal.time_words import WEEKDAYS
+from hearth.language.reading import Utterance
+from hearth.language.temporal.time_words import MONTHS, WEEKDAYS, WEEKDAYS_PLURAL
+from hearth.language.tokens import Slot
 from hearth.memory.search.passage_store import SENTENCE, Passage, unwrapped
 from hearth.memory.search.search_words import key_set, keys_of
 
@@ -30,27 +32,13 @@ _OF_THE_EVENT = key_set(
 )
 _MINE = re.compile(r"\b(?:my|his|her|their)\b", re.IGNORECASE)
 _ADDRESSES = re.compile(r"\b(?:you|your|our|the|we|us|it)\b", re.IGNORECASE)
-_CLOCK = re.compile(
-    r"(?<![\d.:/£€$-])(?P<h>\d{1,2})(?:[:.](?P<m>[0-5]\d)(?!\d)\s?(?P<half>[ap]\.?m\b)?|\s?(?P<late>[ap]\.?m\b))",
-    re.IGNORECASE,
-)
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
-_DAY = re.compile(
-    rf"\b(?P<d>[0-3]?\d)(?:st|nd|rd|th)?(?: of)? (?P<month>{'|'.join(_MONTHS.split())})[a-z]*\b"
-    rf"|\b(?P<first>{'|'.join(_MONTHS.split())})[a-z]* (?P<behind>[0-3]?\d)\b(?![:.]\d)",
-    re.IGNORECASE,
-)
-_WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day")
-_OLD = re.compile(
-    r"\b(?:from|not|instead of|rather than|than)\s+(?:at\s+|on\s+|the\s+)?"
-    r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,?\s+(?:the\s+)?)?\Z",
-    re.IGNORECASE,
-)
+_OLD = re.compile(r"\b(?:from|not|than|instead of)\s+(?:at\s+|on\s+|the\s+)*\Z", re.IGNORECASE)
 """Stands before the time that no longer holds."""
-_TO = re.compile(
-    r"\b(?:to|until)\s+(?:the\s+)?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,?\s+(?:the\s+)?)?\Z", re.IGNORECASE
-)
+_EXACT = re.compile(r"\b(?:1[3-9]|2[0-3])[:.]|[ap]\.?m\b", re.IGNORECASE)
+"""Says which half of the day an hour is of."""
 _LIGHT = key_set("the and with for from new old house home road street") | key_set(" ".join(WEEKDAYS))
+_WEEKDAYS = WEEKDAYS | WEEKDAYS_PLURAL
+_TO = frozenset(("to", "until"))
 _LEAST_SHARED = 2
 _WRITTEN = re.compile(r"^(?:LAST-MODIFIED|CREATED):(\d{8}T\d{6})Z", re.MULTILINE)
 
@@ -129,45 +117,53 @@ def _changing(event: Mapping[str, object], begins: dt.datetime, mail: Passage) -
     day = f"{begins:%A}".casefold()
     for one in SENTENCE.finditer(unwrapped(mail.text)):
         said = " ".join(one.group().split())
-        keys = keys_of(said)
+        if said.endswith("?") or not _CHANGES.search(said):
+            continue
+        keys, times = keys_of(said), Utterance(said, mail.at or begins).times
         is_meant = (is_titled or bool(_OF_THE_EVENT & keys)) and _MINE.search(said) is None
-        is_theirs = bool(title & keys) or (
-            is_meant and (_ADDRESSES.search(said) is not None or day in said.casefold() or _says_day(said, begins))
-        )
-        if is_theirs and _CHANGES.search(said) and not said.endswith("?") and _says_another(said, begins, day):
+        is_of_day = day in said.casefold() or any(_day(one) == (begins.day, begins.month) for one in times)
+        is_theirs = bool(title & keys) or (is_meant and (is_of_day or _ADDRESSES.search(said) is not None))
+        if is_theirs and _says_another(said, times, begins):
             yield said
 
 
-def _says_another(said: str, begins: dt.datetime, day: str) -> bool:
-    """Return whether a sentence says a time of day, or else a day, that is another than the event's."""
-    clocks = [(_clock(one), _OLD.search(said[: one.start()]) is not None) for one in _CLOCK.finditer(said)]
-    now = [clock for clock, is_old in clocks if not is_old]
-    own = (begins.day, begins.month)
-    days = [(_day(one), said[: one.start()]) for one in _DAY.finditer(said)]
-    new_days = [one for one, before in days if _OLD.search(before) is None]
-    if (new_days and own not in new_days) or any(one != own and _TO.search(before) for one, before in days):
+def _says_another(said: str, times: Sequence[Slot], begins: dt.datetime) -> bool:
+    """Return whether a sentence says a day, or else a time of day, that is another than the event's."""
+    now = [one for one in times if _OLD.search(said[: one.start]) is None]
+    days = [day for one in now if (day := _day(one)) is not None]
+    if days and (begins.day, begins.month) not in days:
         return True
-    names = [one for one in _WEEKDAY.findall(said.casefold()) if one]
-    is_of_day = bool(new_days) or not names or day in names
-    return bool(now) and is_of_day and all(not _is_at(clock, begins) for clock in now)
+    if any(one.cue.casefold() in _TO and not _is_of_day(one, begins) for one in now):
+        return True
+    weekdays = {weekday for one in times if (weekday := _weekday(one)) is not None}
+    clocks = [one for one in now if "time" in one.views]
+    is_meant = bool(days) or not weekdays or begins.weekday() in weekdays
+    return is_meant and bool(clocks) and not any(_is_at(one, begins) for one in clocks)
 
 
-def _says_day(said: str, begins: dt.datetime) -> bool:
-    return any(_day(one) == (begins.day, begins.month) for one in _DAY.finditer(said))
+def _words(time: Slot) -> list[str]:
+    return re.findall(r"[a-z]+", time.text.casefold())
 
 
-def _day(found: re.Match[str]) -> tuple[int, int]:
-    number, month = (found["d"], found["month"]) if found["d"] else (found["behind"], found["first"])
-    return int(number), _MONTHS.split().index(month[:3].casefold()) + 1
+def _day(time: Slot) -> tuple[int, int] | None:
+    """Return the day and month that are said; None of a weekday or a clock time alone."""
+    if MONTHS.keys().isdisjoint(_words(time)) or "date" not in time.views:
+        return None
+    date = dt.date.fromisoformat(str(time.views["date"]))
+    return date.day, date.month
 
 
-def _clock(found: re.Match[str]) -> tuple[int, int]:
-    half = (found["half"] or found["late"] or "").casefold()
-    hour = int(found["h"]) % 24
-    hour = hour % 12 + (12 if half.startswith("p") else 0) if half else hour
-    return hour, int(found["m"] or 0)
+def _weekday(time: Slot) -> int | None:
+    return next((n for word in _words(time) if (n := _WEEKDAYS.get(word)) is not None), None)
 
 
-def _is_at(clock: tuple[int, int], begins: dt.datetime) -> bool:
+def _is_of_day(time: Slot, begins: dt.datetime) -> bool:
+    day = _day(time)
+    return day == (begins.day, begins.month) if day is not None else _weekday(time) in (None, begins.weekday())
+
+
+def _is_at(time: Slot, begins: dt.datetime) -> bool:
     """Return whether a time of day is the event's, in the morning or the afternoon where it may be either."""
-    return clock == (begins.hour, begins.minute) or (clock[0] + 12, clock[1]) == (begins.hour, begins.minute)
+    at = dt.time.fromisoformat(str(time.views["time"]))
+    whole = 24 if _EXACT.search(time.text) else 12
+    return (at.hour % whole, at.minute) == (begins.hour % whole, begins.minute)

@@ -358,21 +358,28 @@ def _clashes_with(question: str, period: Period | None, call: CallContext) -> Ho
     none of the year to come, or of the period that it says."""
     asked = keys_of(matter_of(_CLASH.sub(" ", question))) - _OF_CLASHES
     wanted = {key for key in asked if not key[0].isdigit()}
+    if not wanted:
+        return None
     looked = period or Period(call.now, call.now + _A_YEAR)
     events = events_in(call, looked.start if looked.end <= call.now else max(looked.start, call.now), looked.end)
-    shares = [len(wanted & keys_of(one.title)) / len(wanted) if wanted else 0.0 for one in events]
-    if not wanted or max(shares, default=0.0) < _LEAST_NAMED:
+    shares = [len(wanted & keys_of(one.title)) / len(wanted) for one in events]
+    most = max(shares, default=0.0)
+    if most < _LEAST_NAMED:
         # "The airport run on the 22nd": of the month after this one.
         is_day = period is not None and period.end - period.start <= dt.timedelta(days=1)
-        return _clashes_with(question, None, call) if wanted and is_day else None
-    most = max(shares)
+        return _clashes_with(question, None, call) if is_day else None
     meant = [one for one, share in zip(events, shares, strict=True) if share == most]
-    if period is None:  # of what repeats, the times that are near, or the next
-        first = {one.title: one for one in reversed(meant)}
-        meant = [one for one in meant if one is first[one.title] or one.start < call.now + _NEAR]
+    if period is None:
+        meant = _near(meant, call.now)
     pairs = [(a, b) for a in meant for b in events if a is not b and a.start < b.end and b.start < a.end]
     found = _overlapping(pairs, call) if pairs else _nothing_with(meant, call)
     return found if most == 1 else replace(found, chance=DOUBTED)  # it may be another event that is meant
+
+
+def _near(events: Sequence[Event], now: dt.datetime) -> list[Event]:
+    """Return of what repeats the times that are near, or the next."""
+    first = {one.title: one for one in reversed(events)}
+    return [one for one in events if one is first[one.title] or one.start < now + _NEAR]
 
 
 def _nothing_with(meant: Sequence[Event], call: CallContext) -> HomeAnswer:

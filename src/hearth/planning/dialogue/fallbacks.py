@@ -652,9 +652,7 @@ def _asked_plainly(
     is_own = grounds.is_own and (asked.is_question or not gives_order(asked.text))
     if is_own or (names_own and (request.asks_for_value or request.names_matter or asks_later(asked.text))):
         return _found_by(request, tools)
-    said = spaced(asked.text)
-    # "Lucas passport" is Luca's, too.
-    named = {name.strip() for name in known if name in said or f"{name.rstrip()}s " in said}
+    named = _named_in(asked.text, known)
     is_let = bool(named - {ME}) and _MAY.match(asked.text) is not None
     if not asked.is_question or (is_of_anyone(asked.text, known) and not names_own and not is_let):
         return None
@@ -662,6 +660,12 @@ def _asked_plainly(
         return None
     is_about_own = names_own or _ABOUT_OWNER.search(asked.text) or named
     return _found_by(request, tools) if is_about_own else None
+
+
+def _named_in(text: str, known: Set[str]) -> set[str]:
+    """Return the known names that a text says; "Lucas passport" is Luca's, too."""
+    said = spaced(text)
+    return {name.strip() for name in known if name in said or f"{name.rstrip()}s " in said}
 
 
 _LISTED = frozenset({"birthdays", "count", "column", "row", "last", "first", "next", "until", "next birthday"})
@@ -686,11 +690,9 @@ def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpe
     if isinstance(found, Plan) and not only_reads(found, tools):  # stands, but where it is asked who does a deed
         is_order = gives_order(text) or asked_for_summary(text) is not None
         return not is_order and (asks_if(text) or _asks_what_no_tool_knows(text, found, tools))
-    if asked_for_summary(text) is not None:
+    if asked_for_summary(text) is not None or asked_of_people(text) is not None:
         return True
     if _asks_what_no_tool_knows(text, found, tools):
-        return True
-    if asked_of_people(text) is not None:
         return True
     if (letters := asked_of_letters(text)) is not None:
         # Whether somebody answered is seen in their mails, too, if there are any.
@@ -698,8 +700,11 @@ def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpe
     if two_questions(text) is not None and _serves_one_at_most(found):
         return True
     asked = asked_of_records(text) or asked_of_dates(text)
-    if asked is None:
-        return False
+    return asked is not None and _is_asked_beside(asked, text, found)
+
+
+def _is_asked_beside(asked: Asked | DateAsked, text: str, found: Plan | Refusal) -> bool:
+    """Return whether what is asked of records is more than what was found tells."""
     if asked.operation == "groups":
         return not gives_order(text)
     if isinstance(found, Refusal):
