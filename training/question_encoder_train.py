@@ -29,7 +29,7 @@ from hearth.memory.search.passage_store import WINDOW_CHARACTERS, passages_of
 from hearth.models.lora_encoder import QUESTION_ENCODER_FILE, Array, load_weights, packed, question_ids
 from hearth.models.sentence_encoder import MiniLMEncoder
 from hearth_bench.suites.reading.home_pieces import HomePiece, read_pieces
-from training.low_rank_encoder import LowRankEncoder
+from training.changed_encoder import ChangedEncoder
 
 try:
     import torch
@@ -114,7 +114,7 @@ class Questions(nn.Module):  # type: ignore[misc, unused-ignore]
     def __init__(self) -> None:
         super().__init__()
         weights = load_weights()
-        self.encoder = LowRankEncoder(weights, RANK, torch.float32)
+        self.encoder = ChangedEncoder(weights, RANK, torch.float32)
         self.sharpness = nn.Parameter(torch.tensor(_SHARPNESS))
         self._words, self._places, segments = (
             torch.tensor(np.array(weights[f"embeddings.{name}_embeddings.weight"]))

@@ -43,7 +43,7 @@ from hearth.planning.arguments.schema_filler import ADAPTER_FILE, Likeness, matc
 from hearth.registry import load_tools
 from hearth.types import ToolSpec
 from hearth_bench.measure.planning.nested_split import nested_split, offered_folds
-from training.low_rank_encoder import LowRankEncoder
+from training.changed_encoder import ChangedEncoder
 from training.span_extractor_data import (
     PLAIN,
     Corpus,
@@ -166,7 +166,7 @@ class Reader(nn.Module):  # type: ignore[misc, unused-ignore]
 
     def __init__(self, weights: Mapping[str, Array], rank: int) -> None:
         super().__init__()
-        self.encoder = LowRankEncoder(weights, rank, _PRECISION)
+        self.encoder = ChangedEncoder(weights, rank, _PRECISION)
         self.words = torch.tensor(np.array(weights["embeddings.word_embeddings.weight"]))
         self.places = torch.tensor(np.array(weights["embeddings.position_embeddings.weight"]))
         self.segments = torch.tensor(np.array(weights["embeddings.token_type_embeddings.weight"]))

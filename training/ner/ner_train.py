@@ -28,7 +28,7 @@ from hearth.formats.plans import read_jsonl
 from hearth.models.lora_encoder import WIDTH, Array, load_weights, packed, unpacked
 from hearth.models.ner import HEADS, KINDS, N_SHAPES, TAGGER_FILE, Tokens, tokens_of
 from hearth.models.sentence_encoder import shared_tokenizer
-from training.low_rank_encoder import LowRankEncoder
+from training.changed_encoder import ChangedEncoder
 from training.ner.ner_data import FORMS_FILE, Example, Sentences, Shares, without_names
 from training.ner.ner_values import WORDS_FILE, Values
 
@@ -69,7 +69,7 @@ class TaggerModel(nn.Module):  # type: ignore[misc, unused-ignore]
 
     def __init__(self, weights: Mapping[str, Array], rank: int) -> None:
         super().__init__()
-        self.encoder = LowRankEncoder(weights, rank)
+        self.encoder = ChangedEncoder(weights, rank)
         self._words = torch.tensor(np.array(weights["embeddings.word_embeddings.weight"]))
         segment = weights["embeddings.token_type_embeddings.weight"][0]
         self._places = torch.tensor(np.array(weights["embeddings.position_embeddings.weight"] + segment))

@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 
 from hearth.errors import ConfigError
 from hearth.models import sentence_encoder
-from hearth.models.sentence_encoder import MiniLMEncoder, cached_session, onnxruntime, shared_tokenizer, within
+from hearth.models.sentence_encoder import (
+    MOST_STEPS,
+    MiniLMEncoder,
+    cached_session,
+    onnxruntime,
+    shared_tokenizer,
+    within,
+)
 
 if TYPE_CHECKING:
     import onnx
@@ -27,8 +34,9 @@ if TYPE_CHECKING:
 # Run all-MiniLM-L6-v2 with an adapter merged in, as int8 by onnxruntime: contextual states of a row of token vectors.
 #
 # The weights come from the same pinned package as the sentence encoder's; an adapter adds a low-rank change to some
-# of its matrices and may replace biases and norms. Merging and quantising happen once for each adapter (two seconds);
-# the graph is kept in the cache under the adapter's hash and built again when it is missing or damaged. No torch.
+# of its matrices, or replaces them, and may replace biases and norms. Merging and quantising happen once for each
+# adapter (two seconds); the graph is kept in the cache under the adapter's hash and built again when it is missing or
+# damaged. No torch.
 # `packed` and `unpacked` make the file of an adapter and the heads on it, of half-precision numbers.
 
 Array = NDArray[np.float32]
@@ -73,7 +81,7 @@ class AdaptedEncoder:
 
         Args:
             adapter: `NAME.down` [rank, in] and `NAME.up` [out, rank] for names of `MATRICES`, whose product is added;
-                `=NAME` for a bias or norm that is replaced.
+                what `in_steps` gives of a matrix that is replaced; `=NAME` for a bias or norm that is replaced.
             fingerprint: Of the adapter's file: the key of the cached graph.
             n_threads: 0 uses the machine's cores, at most four.
         Raises:
@@ -125,17 +133,30 @@ def merged(weights: Mapping[str, Array], adapter: Mapping[str, Array]) -> dict[s
         if name.startswith(("encoder.", "embeddings.LayerNorm."))
     }
     for name in MATRICES:
+        steps, step = adapter.get(f"{name}.steps"), adapter.get(f"{name}.step")
+        if steps is not None and step is not None:
+            result[f"{name}.weight"] = steps.astype(np.float32) * step.astype(np.float32)[:, None]
         down, up = adapter.get(f"{name}.down"), adapter.get(f"{name}.up")
         if down is not None and up is not None:
             result[f"{name}.weight"] = result[f"{name}.weight"] + up.astype(np.float32) @ down.astype(np.float32)
     return result
 
 
+def in_steps(name: str, matrix: Array) -> dict[str, NDArray[np.generic]]:
+    """Return a matrix as an adapter holds it that replaces it: rounded as the graph rounds it (`quantised`).
+
+    Returns:
+        `NAME.steps`, int8 [out, in], and `NAME.step`, how large one is, [out].
+    """
+    step = np.maximum(np.abs(matrix).max(axis=1), 1e-9) / MOST_STEPS
+    return {f"{name}.steps": np.rint(matrix / step[:, None]).astype(np.int8), f"{name}.step": step}
+
+
 # ── Graph ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def quantised(model: onnx.ModelProto) -> bytes:
-    """Quantise the graph's matrices to seven bits (`int8_graph.MOST_STEPS` says why), scaled by output channel;
+    """Quantise the graph's matrices to seven bits (`sentence_encoder.MOST_STEPS` says why), scaled by output channel;
     activations are scaled at run time."""
     # Imported here: only the first start after an adapter changed builds a graph.
     import logging
@@ -237,10 +258,10 @@ def float_graph(weights: Mapping[str, Array]) -> onnx.ModelProto:
 # ── The file of an adapter ────────────────────────────────────────────────────────────────────────────
 
 
-def packed(adapter: Mapping[str, Array], heads: Mapping[str, Array]) -> bytes:
+def packed(adapter: Mapping[str, NDArray[np.generic]], heads: Mapping[str, Array]) -> bytes:
     """Encode the file."""
     file = io.BytesIO()
-    arrays = {f"adapter:{k}": v.astype(np.float16) for k, v in adapter.items()}
+    arrays = {f"adapter:{k}": v if v.dtype == np.int8 else v.astype(np.float16) for k, v in adapter.items()}
     arrays |= {f"head:{k}": v.astype(np.float16) for k, v in heads.items()}
     np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
     return file.getvalue()

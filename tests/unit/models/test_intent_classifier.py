@@ -9,8 +9,8 @@ import pytest
 
 from hearth.errors import ConfigError
 from hearth.models.intent_classifier import FILE, IntentClassifier, shipped_classifier
-from hearth.models.lora_encoder import MATRICES, WIDTH, packed
-from hearth.models.sentence_encoder import MiniLMEncoder
+from hearth.models.lora_encoder import MATRICES, WIDTH, in_steps, merged, packed, unpacked
+from hearth.models.sentence_encoder import MOST_STEPS, MiniLMEncoder
 from hearth.planning.retrieval.episodic_index import Remembered
 from hearth.planning.tool_heads import Said
 
@@ -37,6 +37,17 @@ def test_a_text_is_scored_by_itself_in_any_company(classifier: IntentClassifier)
     for text, row in zip(SAID, together):
         assert np.array_equal(classifier.scores([text])[0], row)
     assert classifier.scores([]).shape == (0, 2)
+
+
+def test_a_matrix_that_is_replaced_is_kept_to_half_a_step() -> None:
+    matrix = np.random.default_rng(0).normal(0, 0.05, (WIDTH, WIDTH)).astype(np.float32)
+    matrix[3] = 0
+    adapter, _ = unpacked(packed(in_steps(MATRICES[0], matrix), {}), {})
+    weights = {f"{name}.weight": np.ones((WIDTH, WIDTH), dtype=np.float32) for name in MATRICES}
+    found = merged(weights, adapter)
+    step = np.abs(matrix).max(axis=1, keepdims=True) / MOST_STEPS
+    assert (np.abs(found[f"{MATRICES[0]}.weight"] - matrix) <= 0.55 * step + 1e-9).all()
+    assert (found[f"{MATRICES[1]}.weight"] == 1).all()
 
 
 @pytest.mark.parametrize("damage", ["gone", "cut", "noise", "of another shape", "empty"])

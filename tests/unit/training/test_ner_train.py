@@ -19,7 +19,7 @@ import torch
 from hearth.models.lora_encoder import unpacked
 from hearth.models.ner import HEADS, KINDS, Tagger, tokens_of
 from hearth.models.sentence_encoder import shared_tokenizer
-from training.low_rank_encoder import LowRankEncoder
+from training.changed_encoder import ChangedEncoder
 from training.ner import ner_train
 from training.ner.ner_data import (
     Example,
@@ -135,9 +135,9 @@ def test_training_in_pieces_gives_the_same_file(
 ) -> None:
     monkeypatch.setattr(ner_train, "Values", lambda _seed: values)
     single = functools.partial(
-        LowRankEncoder, precision=torch.float32
+        ChangedEncoder, precision=torch.float32
     )  # some processors take ten times as long in half
-    monkeypatch.setattr(ner_train, "LowRankEncoder", single)
+    monkeypatch.setattr(ner_train, "ChangedEncoder", single)
     monkeypatch.setattr(ner_train, "_POOL", 24)
     monkeypatch.setattr(ner_train, "read_requests", lambda *_: (["set an alarm"], {}))
     options = Options(stages=((2, 1.0), (1, 0.5)), rank=2, batch_tokens=256)

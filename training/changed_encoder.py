@@ -1,4 +1,4 @@
-"""Run the shipped sentence encoder in torch, in half precision and frozen, with a trainable low-rank change (LoRA).
+"""Run the shipped sentence encoder in torch with a trainable change: of low rank (LoRA), or of whole matrices.
 
 The output of `adapter` is the input of `models.lora_encoder`: the run-time graph is the same mathematics in 8
 bits. Extra `train`.
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from hearth.errors import MissingExtraError
-from hearth.models.lora_encoder import MATRICES, N_LAYERS, WIDTH, Array
+from hearth.models.lora_encoder import MATRICES, N_LAYERS, WIDTH, Array, in_steps
 
 try:
     import torch
@@ -23,33 +23,41 @@ except ModuleNotFoundError:
 _N_HEADS = 12
 
 
-class LowRankEncoder(nn.Module):  # type: ignore[misc, unused-ignore]
-    """Computes states of padded rows of tokens; learns low-rank changes to every matrix, and norms and biases."""
+class ChangedEncoder(nn.Module):  # type: ignore[misc, unused-ignore]
+    """Computes states of padded rows of tokens; learns changes to every matrix, and norms and biases."""
 
     def __init__(
         self,
         weights: Mapping[str, Array],
-        rank: int,
+        rank: int | None,
         precision: torch.dtype = torch.bfloat16,
         layers: range = range(N_LAYERS),
+        dropout: float = 0.0,
     ) -> None:
         """Make the encoder from the weights of `models.lora_encoder.load_weights`.
 
         Args:
+            rank: Of the changes; None changes the matrices themselves, which are then kept in single precision.
             precision: Of products; a processor without half-precision arithmetic is ten times as fast in `float32`.
             layers: Those that are run and changed. Where the first are left out, `forward` takes the states that they
                 give in place of embeddings.
+            dropout: Share of what a layer adds that is left out at each step of training.
         """
         super().__init__()
         self._precision = precision
         self._layers = layers
+        self._dropout = nn.Dropout(dropout)
         first = "embeddings." if layers.start == 0 else "no embeddings"
         ours = tuple(f"encoder.layer.{layer}." for layer in layers)
         self._frozen: dict[str, Tensor] = {}
         self.low = nn.ParameterDict()
+        self.whole = nn.ParameterDict()
         self.plain = nn.ParameterDict()
         for name in (name for name in MATRICES if name.startswith(ours)):
             matrix = torch.tensor(np.array(weights[f"{name}.weight"]))
+            if rank is None:
+                self.whole[_key(name)] = nn.Parameter(matrix)
+                continue
             self._frozen[name] = matrix.to(precision)
             down = torch.empty(rank, matrix.shape[1])
             nn.init.normal_(down, std=matrix.shape[1] ** -0.5)
@@ -80,26 +88,31 @@ class LowRankEncoder(nn.Module):  # type: ignore[misc, unused-ignore]
             scores = torch.matmul(query * (WIDTH // _N_HEADS) ** -0.5, key.transpose(-1, -2))
             mixed = torch.matmul(scores.masked_fill(is_padding, -1e4).softmax(-1), value)
             mixed = self._linear(mixed.transpose(1, 2).reshape(n, m, WIDTH), f"{name}.attention.output.dense")
-            x = self._norm(mixed + x, f"{name}.attention.output.LayerNorm")
+            x = self._norm(self._dropout(mixed) + x, f"{name}.attention.output.LayerNorm")
             inner = functional.gelu(self._linear(x, f"{name}.intermediate.dense"))
-            x = self._norm(self._linear(inner, f"{name}.output.dense") + x, f"{name}.output.LayerNorm")
+            added = self._dropout(self._linear(inner, f"{name}.output.dense"))
+            x = self._norm(added + x, f"{name}.output.LayerNorm")
         return x.float()
 
     def adapter(self) -> dict[str, Array]:
-        """Return the change, as `models.lora_encoder.AdaptedEncoder.open` takes it."""
+        """Return the change, as `models.lora_encoder.AdaptedEncoder.open` takes it; whole matrices in seven bits."""
         found = {k.replace("|", "."): v.detach().numpy() for k, v in self.low.items()}
+        for k, v in self.whole.items():
+            found |= in_steps(k.replace("|", "."), v.detach().numpy())
         return found | {"=" + k.replace("|", "."): v.detach().numpy() for k, v in self.plain.items()}
 
     def load_adapter(self, adapter: Mapping[str, Array]) -> None:
-        """Load a change that `adapter` returned."""
+        """Load a low-rank change that `adapter` returned."""
         with torch.no_grad():
             for name, value in adapter.items():
                 target = self.plain[_key(name[1:])] if name.startswith("=") else self.low[_key(name)]
                 target.copy_(torch.from_numpy(value))
 
     def _linear(self, x: Tensor, name: str) -> Tensor:
-        down, up = (self.low[_key(f"{name}.{part}")].to(self._precision) for part in ("down", "up"))
         bias = self.plain[_key(f"{name}.bias")].to(self._precision)
+        if _key(name) in self.whole:
+            return functional.linear(x, self.whole[_key(name)].to(self._precision), bias)
+        down, up = (self.low[_key(f"{name}.{part}")].to(self._precision) for part in ("down", "up"))
         return functional.linear(x, self._frozen[name], bias) + functional.linear(functional.linear(x, down), up)
 
     def _norm(self, x: Tensor, name: str) -> Tensor:
