@@ -430,6 +430,24 @@ def test_amounts_of_one_sentence_are_added_with_doubt_and_those_that_oppose_each
     assert "550" not in world.ask("what did the fete come to in total", now).value
 
 
+def test_of_a_sender_of_receipts_only_what_they_total_is_spent(world: World) -> None:
+    now = dt.datetime(2026, 11, 22, 9, tzinfo=dt.UTC)
+    texts = {
+        "Receipt 1": "Gloves €30.00\nPostage €8.25\nTotal paid: €38.25",
+        "Receipt 2": "Leash €46.50\nTotal paid: €46.50",
+        "15% off gloves": "Free postage over €100.",
+        "Your appointment": "The price is €64.00, settled on the day.",
+    }
+    for n, (title, text) in enumerate(texts.items()):
+        world.workspace.write(f"mail/cur/{n}.m:2,S", mail("Mews <s@mews.example>", title, text, now).encode())
+    assert world.ask("how much have I spent at Mews in 2026 altogether", now).value == "€84.75 (2 amounts)"
+    before = world.ask("how much have I spent at Mews in 2025 altogether", now)
+    assert (before.value, before.chance < LEAST_SURE) == ("€0.00", True)
+    # Of one who sends no totals every stated price counts.
+    world.workspace.write("mail/cur/9.g:2,S", mail("Garage <g@g.example>", "Tyres", "Tyres are €64.00.", now).encode())
+    assert world.ask("how much have I spent at Garage this year", now).value == "€64.00"
+
+
 def test_money_is_found_by_its_sender_and_by_what_its_table_is_called(world: World) -> None:
     world.workspace.write(
         "mail/cur/9.z:2,S", mail("Wood Direct <o@w.example>", "Order 1", "Wedge £8.00 each\nTotal: £22.50").encode()

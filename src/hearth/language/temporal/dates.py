@@ -65,6 +65,9 @@ _AFTER_ORDINAL = frozenset(
         "than not"
     )
 )
+_AFTER_YEAR = _AFTER_ORDINAL | frozenset(
+    listed("on about altogether together alone so overall already only we you he she they did do does have were are")
+)
 _ORDERED = frozenset(
     listed(
         "floor team grade class form year place birthday anniversary edition round hole chapter time attempt league "
@@ -246,7 +249,7 @@ def number_first(line: Line, index: int, cue: str) -> Reading:
     if line.touches(index) and line.words[index - 1] in ("$", "€", "£", "#", "/", "."):
         return None
     if is_year(word) and cue in ("in", "since", "until", "before", "after", "from", "by", "during", "of", "for"):
-        if line.word(index + 1) and line.word(index + 1) not in _AFTER_ORDINAL:
+        if line.word(index + 1) and line.word(index + 1) not in _AFTER_YEAR:
             return None
         year = int(word)
         return Said(first=dt.date(year, 1, 1), after=dt.date(year + 1, 1, 1)), index + 1

@@ -195,6 +195,8 @@ class Amount:
     """Whether somebody may have written it whom the owner has no card of."""
     parts: str = ""
     """How it was added up, of one that its text does not state."""
+    is_total: bool = False
+    """Whether its line says that it is what was to be paid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -547,7 +549,7 @@ def birthdays_in(period: Period, call: CallContext) -> list[Witness]:
 def _money(asked: Asked, periods: Sequence[Period], kept: _Kept) -> HomeAnswer | None:
     rows, left_out = _rows_of(asked.matter, periods, kept)
     if not rows:
-        return None
+        return _nothing_spent(asked, kept) if periods and asked.operation == "sum" else None
     by_currency: dict[str, list[Amount]] = defaultdict(list)
     for row in rows:
         by_currency[row.currency].append(row)
@@ -575,6 +577,15 @@ def _money(asked: Asked, periods: Sequence[Period], kept: _Kept) -> HomeAnswer |
         is_reckoned=True,
         left_out=left_out,
     )
+
+
+def _nothing_spent(asked: Asked, kept: _Kept) -> HomeAnswer | None:
+    """Say with doubt that nothing was spent in a time, where amounts of other times are about the matter."""
+    rows, _ = _rows_of(asked.matter, (), kept) if asked.matter else ([], ())
+    if not rows:
+        return None
+    newest = max(rows, key=lambda row: row.at.timestamp() if row.at else 0.0)
+    return HomeAnswer("amount", money_text(0, newest.currency), "", (_stated(newest),), DOUBTED, is_reckoned=True)
 
 
 def _chance(rows: Sequence[Amount]) -> float:
@@ -651,6 +662,9 @@ def _rows_of(matter: str, periods: Sequence[Period], kept: _Kept) -> tuple[list[
         for row in _amounts(matter, kept.passages, kept.now)
         if not periods or (row.at and any(is_of(row.passage, row.at, one) for one in periods))
     ]
+    # What a sender of receipts states in other mails is no purchase: "free postage over €100", a price to come.
+    receipts = {row.passage.person for row in rows if row.is_total and row.passage.kind == "mail"}
+    rows = [row for row in rows if row.is_total or row.passage.kind != "mail" or row.passage.person not in receipts]
     orders = [row for row in rows if row.is_strangers and kept.is_order(row.passage, row.quote)]
     return [row for row in rows if row not in orders], tuple(unquoted_place_of(row.passage) for row in orders)
 
@@ -720,7 +734,7 @@ def _in_text(one: Passage, wanted: frozenset[str]) -> Iterable[Amount]:
         if wholeness < _IS_WHOLE and (items := _items_meant(quote, wanted)):
             value, currency = sum(item.value for item in items), items[0].currency
             parts = " + ".join(item.said for item in items) if len(items) > 1 or items[0].n > 1 else ""
-        yield Amount(value, currency, one, quote, one.at, parts=parts)
+        yield Amount(value, currency, one, quote, one.at, parts=parts, is_total=wholeness >= _IS_WHOLE)
 
 
 def _items_meant(sentence: str, wanted: frozenset[str]) -> tuple[Item, ...]:
