@@ -327,6 +327,8 @@ def test_a_length_that_is_sought_is_there_or_not_and_other_plans_say_no_yes() ->
         ("when was Nele born", "The card of Nele Busch has no birthday."),
         ("what's nele's mobile", "The card of Nele Busch has no phone number."),
         ("tell me what nele's address is", "The card of Nele Busch has no address."),
+        ("what street does nele live in", "The card of Nele Busch has no address."),
+        ("where does nele live", "The card of Nele Busch has no address."),
         ("what's nele's email address", ""),  # is there
         ("who is nele", ""),
         ("what are nele's phone number and birthday", ""),  # two values

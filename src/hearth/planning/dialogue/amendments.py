@@ -1639,7 +1639,11 @@ _OF_CARD = (
     ("birthday", "birthday", re.compile(r"\b(?:birthday|b-?day|born|birth)\b", re.IGNORECASE)),
     ("email", "e-mail address", re.compile(r"\be-?mail\b", re.IGNORECASE)),
     ("phone", "phone number", re.compile(r"\b(?:phone|telephone|mobile|tel|cell)\b", re.IGNORECASE)),
-    ("address", "address", re.compile(r"\b(?<!mail )address\b|\bpost\s?code\b", re.IGNORECASE)),
+    (
+        "address",
+        "address",
+        re.compile(r"\b(?<!mail )address\b|\bpost\s?code\b|\bstreet\b|\bwhere .*\blives?\b", re.IGNORECASE),
+    ),
 )
 """Values of a contact, what each is called, and the words that ask for it."""
 _ASKS_OF_CARD = re.compile(
