@@ -53,6 +53,9 @@ HOME = {
     "mail/cur/5.d:2,S": mail(
         "Sure & Safe <s@s.example>", "Bike insurance", "To renew costs €96.40, last year you paid €88.00.", 14
     ),
+    "notes/fence.md": "# New fence\n\nThree came to look, all fitted.\n\n- Lund Gardens: 1,560. From January.\n"
+    "- Steel & Sons: 1,485, green. Not before February.\n- Tarr: 1,720, takes the old one away.\n",
+    "notes/ladder.md": "# Ladder\n\n- Colin: can lend his, has 2 of them.\n- Shop in town: ask what one is.\n",
     "notes/gym.md": "# Gym\n\nThe fee goes up from £30 to £36 in March.\n",
     "notes/boxes.md": "# Attic\n\nBox 4: winter coats. Moths in this one.\nBox 7: cables and the slide projector.\n"
     "Box 9: bought from Tilda, oak. Too heavy to lift alone.\n",
@@ -113,8 +116,27 @@ def test_offers_for_one_thing_are_compared_with_doubt(ask: Ask, question: str, v
 
 
 @pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("who was cheapest for the new fence", "Steel & Sons (1,485.00), 75.00 less than Lund Gardens (1,560.00)"),
+        ("which offer for the fence is the highest", "Tarr (1,720.00), 160.00 more than Lund Gardens (1,560.00)"),
+    ],
+)
+def test_offers_in_one_list_are_compared(ask: Ask, question: str, value: str) -> None:
+    found = ask(question)
+    assert (found.value, found.chance < LEAST_SURE) == (value, True)
+    assert value.partition(" (")[0] in found.witnesses[0].quote
+
+
+@pytest.mark.parametrize(
     "question",
-    ["who is cheaper for the roof", "is box 4 dearer than box 9", "which insurance is cheaper", "who's cheaper"],
+    [
+        "who is cheapest for the ladder",
+        "who is cheaper for the roof",
+        "is box 4 dearer than box 9",
+        "which insurance is cheaper",
+        "who's cheaper",
+    ],
 )
 def test_one_offer_or_none_is_not_compared(ask: Ask, question: str) -> None:
     assert " than " not in ask(question).value

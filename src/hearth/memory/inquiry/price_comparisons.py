@@ -3,15 +3,16 @@
 Each passage near the matter is asked for its price; those of different senders or titles are the offers. Both are told,
 with how far they are apart, and with doubt: an offer may hold more than the other.
 
-Covered: two or more offers that each stand in a record of its own, one price each; offers named in the question; the
-cheaper, the dearer, how far apart. Not covered: several offers in one record (a table is asked by its program, a list
-in a note not at all), bills and receipts, which are what was paid, and whether offers hold the same.
+Covered: two or more offers that each stand in a record of its own, one price each, or as the items of one list
+("- Brophy Steel: 1,485"); offers named in the question; the cheaper, the dearer, how far apart. Not covered: several
+offers in the sentences of one record (a table is asked by its program), bills and receipts, which are what was paid,
+and whether offers hold the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hearth import patterns as re
 from hearth.language.tokens import word_set
@@ -46,6 +47,8 @@ _COMPARING = word_set(
 _PLAIN = re.compile(
     r"(?<![\d.,:/-])\d{1,3}(?:,\d{3})+(?:\.\d\d)?|(?<![\d.,:/-])\d{1,6}(?:\.\d\d)?(?![\d.,:/-]\d|[-/:%])"
 )
+_ITEM = re.compile(r"^[ \t]*[-*•·][ \t]+(?P<by>[^\n:\d]{2,60}):[ \t]*(?P<said>[^\n]+)$", re.MULTILINE)
+"""An item of a list that says somebody's price."""
 _WRITTEN = frozenset({"mail", "document", "note"})
 _LEAST_COVERED, _LEAST_CHANCE = 0.5, 0.01
 _FEWEST, _MOST_OFFERS = 2, 6
@@ -75,7 +78,10 @@ def compared_answer(question: str, read: Callable[[str], Sequence[Reading]]) -> 
     if not compares_prices(question):
         return None
     matter = " ".join(word for word in telling_words(question) if word not in _COMPARING)
-    offers = _offers(matter, read(f"how much does {matter} cost")) if matter else []
+    of_matter = read(f"how much does {matter} cost") if matter else ()
+    offers = _offers(matter, of_matter)
+    if len(offers) < _FEWEST:
+        offers = next((listed for one in of_matter if len(listed := _listed(matter, one)) >= _FEWEST), [])
     named = [one for one in offers if _place(one, question) >= 0]
     if asks_yes_or_no(question) and len(named) < _FEWEST:
         return None  # of those who are asked about, one made no offer
@@ -116,6 +122,20 @@ def _offers(matter: str, readings: Sequence[Reading]) -> list[Offer]:
         if by and by not in found and (is_of_thing or (not thing and keys_of(by) & keys_of(matter))):
             found[by] = Offer(by, *price, one)
     return list(found.values())
+
+
+def _listed(matter: str, one: Reading) -> list[Offer]:
+    """Return the offers that are the items of a list in a passage which speaks of the matter."""
+    passage = one.candidate.passage
+    if passage.kind not in _WRITTEN or covered(matter, passage.read) < _LEAST_COVERED:
+        return []
+    first = len(passage.read) - len(passage.text)
+    found = []
+    for item in _ITEM.finditer(passage.text):
+        if (price := _price(item["said"].partition(". ")[0])) is not None:
+            reading = replace(one, text=item.group().strip(), start=first + item.start())
+            found.append(Offer(item["by"].strip(), *price, reading))
+    return found
 
 
 def _price(words: str) -> tuple[float, str] | None:
