@@ -464,6 +464,25 @@ def test_a_birthday_to_come_is_kept_without_a_year(said: dt.date, kept: str, day
     assert (next_one.date.month, next_one.age) == (said.month, None if day else 43)
 
 
+@pytest.mark.parametrize(
+    ("words", "n"),
+    [
+        ("whose birthday is coming up next", 1),
+        ("when's the next birthday", 1),
+        ("whose birthdays come up next", 2),
+        ("whose birthday is next week", 2),  # a time that was not read lists all
+        ("", 2),
+    ],
+)
+def test_the_next_birthday_alone_is_told_where_one_is_asked_for(words: str, n: int) -> None:
+    home = Home()
+    add_contact(home.call(), PersonName("Ann Lee"), birthday=home.now.date() + dt.timedelta(days=9))
+    add_contact(home.call(), PersonName("Bo Lee"), birthday=home.now.date() + dt.timedelta(days=2))
+    found = upcoming_birthdays(replace(home.call(), words=words))
+    assert [one.name for one in found][:1] == ["Bo Lee"]
+    assert len(found) == n
+
+
 def test_a_change_replaces_what_is_shown_and_keeps_every_other_byte(owner: Home) -> None:
     before = owner.text("zoe.vcf")
     changed = change_contact(

@@ -760,6 +760,12 @@ def list_contacts(call: CallContext, query: str = "") -> list[Contact]:
     return sorted(found, key=lambda contact: (folded(contact.name), contact.id))
 
 
+_ONE_BIRTHDAY = re.compile(
+    r"\bbirthday (?:is |comes |coming )*(?:up )?next\b(?! (?:week|month|year))|\b(?:next|soonest) birthday\b", re.I
+)
+"""Asks for the soonest birthday alone."""
+
+
 @_finding(answer="{name}: {date}[, turns {age}]", answer_none="No birthdays in that time.")
 def upcoming_birthdays(call: CallContext, start: dt.date | None = None, end: dt.date | None = None) -> list[Birthday]:
     """List birthdays of the owner's contacts, soonest first; of a year from today when no time is given.
@@ -792,7 +798,10 @@ def upcoming_birthdays(call: CallContext, start: dt.date | None = None, end: dt.
             if first <= day < last and (card.birth.year is None or card.birth.year < year):
                 age = year - card.birth.year if card.birth.year else None
                 found.append(Birthday(PersonName(card.name), day, age))
-    return sorted(dict.fromkeys(found), key=lambda birthday: (birthday.date, folded(birthday.name)))
+    found = sorted(dict.fromkeys(found), key=lambda birthday: (birthday.date, folded(birthday.name)))
+    if start is None and end is None and _ONE_BIRTHDAY.search(call.words) is not None:
+        found = [birthday for birthday in found if birthday.date == found[0].date]
+    return found
 
 
 def _a_year(day: dt.date, n: int) -> dt.date:
