@@ -22,11 +22,10 @@ import dataclasses
 import hashlib
 import json
 import random
-import re
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +35,7 @@ from hearth.errors import MissingExtraError
 from hearth.memory.search.collecting import with_heads
 from hearth.memory.search.passage_store import passages_of
 from hearth.memory.search.search_words import telling_words
-from hearth.models.lora_encoder import N_LAYERS, WIDTH, load_weights, merged, packed, unpacked
+from hearth.models.lora_encoder import WIDTH, load_weights, packed, unpacked
 from hearth.models.sentence_encoder import shared_tokenizer
 from hearth.models.span_extractor import ABSENT, HEADS, NO, SPAN, YES, Form, Layout, Pieces, Question
 from hearth_bench.suites.reading.home_pieces import HomePiece, PieceQuestion, read_pieces
@@ -65,8 +64,6 @@ _WITH_ANSWER = 0.3
 """Share of the answerable questions that are asked of a window that does."""
 _BATCH_TOKENS = 2600
 _BATCH_ROWS = 40
-N_WHOLE = 4
-"""Upper layers whose matrices are changed, where they are changed in whole: two thirds of the time of all six."""
 _MOST_TOKENS = 400
 """Longer rows are left out."""
 SHARES = {"qamr": 0.35, "molweni": 0.3, "policyqa": 0.4, "friendsqa": 0.7, "sroie": 0.5}
@@ -76,8 +73,7 @@ SHARES = {"qamr": 0.35, "molweni": 0.3, "policyqa": 0.4, "friendsqa": 0.7, "sroi
 @dataclass(frozen=True, slots=True)
 class Options:
     seed: int = 1
-    rank: int | None = 32
-    """None: matrices are changed in whole, those of the upper `N_WHOLE` layers; what it starts from is merged in."""
+    rank: int = 32
     n_epochs: float = 1.0
     lr: float = 8e-4
     other_passages: float = 0.25
@@ -91,8 +87,6 @@ class Options:
     n_seldom: int = 0
     """How many of them, the first in the file, are read in a third of the epochs only: they are known by now."""
     n_threads: int = 1
-    share_taken: float = 1.0
-    """Of the way from the start that is gone at last."""
     is_bfloat16: bool = False
     """Whether products are taken in 16 bits: half the time where the processor has them."""
 
@@ -212,32 +206,23 @@ def _nearest(one: DocumentQuestion, contexts: Sequence[str], *, is_right: bool =
 
 
 class AnswerReader(nn.Module):  # type: ignore[misc, unused-ignore]
-    """The encoder with its change, and the heads that say which words answer."""
+    """The encoder with its low-rank change, and the heads that say which words answer."""
 
-    def __init__(self, options: Options, started: bytes) -> None:
-        """Make the reader that a file holds. Args: started: Its bytes."""
+    def __init__(self, options: Options) -> None:
         super().__init__()
         weights = load_weights()
-        adapter, heads = unpacked(started, HEADS)
-        if options.rank is None:
-            self.encoder = ChangedEncoder(merged(weights, adapter), None, torch.float32)
-            for name, value in self.encoder.named_parameters():
-                found = re.search(r"\|layer\|(\d+)\|", name)
-                value.requires_grad_(found is not None and int(found[1]) >= N_LAYERS - N_WHOLE)
-        else:
-            self.encoder = ChangedEncoder(weights, options.rank, torch.float32)
-            self.encoder.load_adapter(adapter)
+        self.encoder = ChangedEncoder(weights, options.rank, torch.float32)
         self.words = torch.tensor(np.array(weights["embeddings.word_embeddings.weight"]))
         self.places = torch.tensor(np.array(weights["embeddings.position_embeddings.weight"]))
         self.segments = torch.tensor(np.array(weights["embeddings.token_type_embeddings.weight"]))
-        self.heads = nn.ParameterDict({name: nn.Parameter(torch.from_numpy(heads[name].copy())) for name in HEADS})
+        self.heads = nn.ParameterDict({name: nn.Parameter(torch.zeros(shape)) for name, shape in HEADS.items()})
 
-    def move_back(self, start: Mapping[str, Tensor], share: float) -> None:
-        """Go only this share of the way from where it began: such a mean keeps what the old one alone knows (Wortsman
-        et al. 2022)."""
+    def load(self, data: bytes) -> None:
+        adapter, heads = unpacked(data, HEADS)
+        self.encoder.load_adapter(adapter)
         with torch.no_grad():
-            for name, value in self.named_parameters():
-                value.copy_(start[name] * (1 - share) + value * share)
+            for name, value in heads.items():
+                self.heads[name].copy_(torch.from_numpy(value))
 
     def file(self) -> bytes:
         return packed(self.encoder.adapter(), {k: v.detach().numpy() for k, v in self.heads.items()})
@@ -319,8 +304,8 @@ def train(data: Path, options: Options, out: Path, started: bytes) -> dict[str, 
     torch.set_num_threads(options.n_threads)
     rng = random.Random(options.seed)
     questions = [one for one in read_questions(data) if not is_held(one)]
-    model = AnswerReader(options, started)
-    start = {name: value.detach().clone() for name, value in model.named_parameters()}
+    model = AnswerReader(options)
+    model.load(started)
     pieces = Pieces(shared_tokenizer())
     batches: list[list[tuple[Layout, Lesson]]] = []
     homes = read_pieces(HOMES, held=False)[: options.n_pieces] if options.homes else []
@@ -328,11 +313,10 @@ def train(data: Path, options: Options, out: Path, started: bytes) -> dict[str, 
         lessons = [lesson for _ in range(options.homes) for lesson in home_lessons(_of_epoch(homes, options, rng), rng)]
         some = _batches(lessons_of(questions, options, rng) + lessons, pieces, rng)
         batches += some[: int(len(some) * min(1.0, options.n_epochs - epoch))]
-    learnt = [(name, value) for name, value in model.named_parameters() if value.requires_grad]
-    matrices = [value for name, value in learnt if ".low." in name or ".whole." in name]
-    rest = [value for name, value in learnt if ".low." not in name and ".whole." not in name]
+    low = [p for n, p in model.named_parameters() if ".low." in n]
+    rest = [p for n, p in model.named_parameters() if ".low." not in n]
     optimizer = torch.optim.AdamW(
-        [{"params": matrices}, {"params": rest, "lr": options.lr / 2}], lr=options.lr, weight_decay=0.01
+        [{"params": low}, {"params": rest, "lr": options.lr / 2}], lr=options.lr, weight_decay=0.01
     )
     steps = len(batches)
     schedule = torch.optim.lr_scheduler.LambdaLR(
@@ -352,10 +336,9 @@ def train(data: Path, options: Options, out: Path, started: bytes) -> dict[str, 
             print(f"{step + 1}/{steps} {time.monotonic() - began:.0f} s loss {np.mean(recent[-50:]):.3f}", flush=True)
         if (step + 1) % 400 == 0:
             out.write_bytes(model.file())
-    model.move_back(start, options.share_taken)
     out.write_bytes(model.file())
     return {
-        "what": "adapter of the reader of answers: changes to all-MiniLM-L6-v2, and heads",
+        "what": "adapter of the reader of answers: low-rank changes to all-MiniLM-L6-v2, and heads",
         "options": dataclasses.asdict(options),
         "data_sha256": {data.name: hashlib.sha256(data.read_bytes()).hexdigest()},
         "started_from_sha256": hashlib.sha256(started).hexdigest(),
@@ -370,6 +353,31 @@ def train(data: Path, options: Options, out: Path, started: bytes) -> dict[str, 
         "FriendsQA, Molweni (Apache-2.0), SROIE, TAT-QA (CC BY 4.0), pieces of homes written for Hearth; distributed "
         "under CC BY-SA 4.0",
     }
+
+
+def between(before: bytes, after: bytes, share: float) -> bytes:
+    """Return the reader that lies this share of the way from one to another that was carried on from it.
+
+    Such a mean keeps what the old one alone knows (Wortsman et al. 2022).
+    """
+    pairs = zip(unpacked(before, HEADS), unpacked(after, HEADS), strict=True)
+    adapter, heads = ({k: old[k] * (1 - share) + new[k] * share for k in old} for old, new in pairs)
+    return packed(adapter, heads)
+
+
+def mix(before: Path, after: Path, share: float, out: Path, command: str) -> None:
+    """Write the reader that lies between two, with the records of both."""
+    kept = {name: json.loads(path.with_suffix(".json").read_text()) for name, path in (("from", before), ("to", after))}
+    out.write_bytes(between(before.read_bytes(), after.read_bytes(), share))
+    record = {
+        "what": "adapter of the reader of answers: what lies between two readers",
+        "share_taken": share,
+        "licence": kept["from"]["licence"],
+        "command": command,
+        "sha256": hashlib.sha256(out.read_bytes()).hexdigest(),
+        **kept,
+    }
+    out.with_suffix(".json").write_text(json.dumps(record, indent=2) + "\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -391,13 +399,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--share", type=float, default=1.0, help="share of the questions over documents that are read")
     parser.add_argument("--share-taken", type=float, default=1.0, help="of the way from the start that is gone at last")
     parser.add_argument("--bfloat16", action="store_true")
-    parser.add_argument("--whole", action="store_true", help="change the upper layers' matrices themselves")
+    parser.add_argument(
+        "--mix", type=Path, nargs=2, metavar=("FROM", "TO"), help="train nothing: take `--share-taken` of this way"
+    )
     given = parser.parse_args(arguments)
     named = [Path(one).name for one in arguments or sys.argv[1:]]  # a folder of the machine says nothing
     command = " ".join(["python -m training.answer_reader_train", *named])
+    if given.mix is not None:
+        before, after = given.mix
+        mix(before, after, given.share_taken, given.out, command)
+        return
     options = Options(
         seed=given.seed,
-        rank=None if given.whole else defaults.rank,
         n_epochs=given.epochs,
         lr=given.lr,
         other_passages=given.other_passages,
@@ -407,10 +420,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         share=given.share,
         n_threads=given.threads,
         is_bfloat16=given.bfloat16,
-        share_taken=given.share_taken,
     )
     started = given.start_from.read_bytes()
     record = train(given.data, options, given.out, started)
+    if given.share_taken < 1:
+        given.out.write_bytes(between(started, given.out.read_bytes(), given.share_taken))
+        record["share_taken"] = given.share_taken
     record["command"] = command
     if (of_start := given.start_from.with_suffix(".json")).exists():
         record["started_from"] = json.loads(of_start.read_text())  # it may have been carried on from another itself

@@ -549,7 +549,7 @@ def birthdays_in(period: Period, call: CallContext) -> list[Witness]:
 def _money(asked: Asked, periods: Sequence[Period], kept: _Kept) -> HomeAnswer | None:
     rows, left_out = _rows_of(asked.matter, periods, kept)
     if not rows:
-        return _nothing_spent(asked, kept) if periods and asked.operation == "sum" else None
+        return _nothing_spent(asked, kept) if periods and asked.operation == "sum" and asked.things != "month" else None
     by_currency: dict[str, list[Amount]] = defaultdict(list)
     for row in rows:
         by_currency[row.currency].append(row)

@@ -129,12 +129,14 @@ def without_contradictions(found: Plan | Refusal, utterance: Utterance, tools: T
     said = _Said(utterance, tools)
     if isinstance(found, Refusal):
         asks_of = {one.partition(".")[0] for one in found.missing}
-        reason = _alarm_of_a_house(asks_of, said)
+        nearest = {found.offer.tool} if found.offer is not None and found.kind == "out_of_scope" else set()
+        reason = _alarm_of_a_house(asks_of, said) or _part_of_a_card(nearest, said)
         return Refusal("out_of_scope", reason) if reason else found
     plan = found
     if not is_taught(plan):
-        reason = _alarm_of_a_house({step.tool for step in plan.steps}, said)
-        for reason_of in (_part_of_a_card, _person_of_an_event, _time_of_others, _at_instead_of_before, _mused_move):
+        deeds = {step.tool for step in plan.steps}
+        reason = _alarm_of_a_house(deeds, said) or _part_of_a_card(deeds, said)
+        for reason_of in (_person_of_an_event, _time_of_others, _at_instead_of_before, _mused_move):
             reason = reason or reason_of(plan, said)
         if reason:
             return Refusal("out_of_scope", reason)
@@ -177,10 +179,11 @@ def with_state_asked(plan: Plan, request: Request, tools: Mapping[str, ToolSpec]
 # ── What is refused ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _part_of_a_card(plan: Plan, said: _Said) -> str:
-    """Refuse to delete a whole contact where a field of the card is what should go: "delete Joel's old number"."""
+def _part_of_a_card(deeds: Collection[str], said: _Said) -> str:
+    """Refuse to delete a whole contact where a field of the card is what should go: "delete Joel's old number"; no
+    other is offered for it, either."""
     field = card_field_taken(said.text)
-    acts = {step.tool for step in plan.steps} & {"delete_contact", "delete_mail"}
+    acts = {"delete_contact", "delete_mail"}.intersection(deeds)
     if not field or not acts or (acts == {"delete_mail"} and field.lower() in ("email", "e-mail")):
         return ""
     return (
