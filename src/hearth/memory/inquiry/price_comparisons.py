@@ -78,10 +78,7 @@ def compared_answer(question: str, read: Callable[[str], Sequence[Reading]]) -> 
     if not compares_prices(question):
         return None
     matter = " ".join(word for word in telling_words(question) if word not in _COMPARING)
-    of_matter = read(f"how much does {matter} cost") if matter else ()
-    offers = _offers(matter, of_matter)
-    if len(offers) < _FEWEST:
-        offers = next((listed for one in of_matter if len(listed := _listed(matter, one)) >= _FEWEST), [])
+    offers = _offers(matter, read(f"how much does {matter} cost")) if matter else []
     named = [one for one in offers if _place(one, question) >= 0]
     if asks_yes_or_no(question) and len(named) < _FEWEST:
         return None  # of those who are asked about, one made no offer
@@ -104,6 +101,14 @@ def compared_answer(question: str, read: Callable[[str], Sequence[Reading]]) -> 
 
 
 def _offers(matter: str, readings: Sequence[Reading]) -> list[Offer]:
+    """Return the offers of different records, or where those are too few, those of one list."""
+    found = _of_records(matter, readings)
+    if len(found) >= _FEWEST:
+        return found
+    return next((listed for one in readings if len(listed := _listed(matter, one)) >= _FEWEST), found)
+
+
+def _of_records(matter: str, readings: Sequence[Reading]) -> list[Offer]:
     """Return one offer of each sender or title that the matter names, or that speaks of as much of the thing itself as
     any; the reader finds the price of the first alone likely, as of two such mails it was taught one."""
     found: dict[str, Offer] = {}
