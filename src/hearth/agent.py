@@ -154,6 +154,7 @@ from hearth.planning.dialogue.fallbacks import (
     taken_off,
     takes_away,
     ticked_on_list,
+    ticked_reminder,
     ticked_thing,
     to_newest_of_thread,
     told_to_memory,
@@ -569,6 +570,7 @@ class Agent:
         found = self._sending_what_is_named(request, found, tools) or (
             self._of_named_things(request, found, tools) or found
         )
+        found = ticked_reminder(request.text, found, tools) or found
         found = self._of_a_list(request, found, tools) or found
         found = with_answer(request, found, request.context, tools) or found
         found = with_noted_answer(request, found, request.context, tools) or found

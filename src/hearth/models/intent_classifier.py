@@ -1,5 +1,5 @@
-"""Says which tool a request asks for, and where its acts begin: a low-rank change of the shipped encoder, a softmax
-over requests and two marks of tokens; onnxruntime only.
+"""Says which tool a request asks for, and where its acts begin: the shipped encoder with its upper layers changed, a
+softmax over requests and two marks of tokens; onnxruntime only.
 
 Learned from what real people asked assistants and from the shipped demonstrations
 (`training.intent_classifier_train`), so that requests lie together by what they want ("nuke the 3 pm", "cancel the

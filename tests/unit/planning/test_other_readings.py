@@ -19,6 +19,7 @@ from hearth.planning.dialogue.fallbacks import (
     taken_off,
     takes_away,
     ticked_on_list,
+    ticked_reminder,
     ticked_thing,
     to_newest_of_thread,
     with_named_file,
@@ -209,6 +210,26 @@ def _off(device: str) -> Plan:
 )
 def test_what_is_ticked_off_by_its_name(text: str, found: Plan | Refusal, thing: str) -> None:
     assert ticked_thing(text, found) == thing
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "query"),
+    [
+        ("tick off gym shoes", "shoes", "gym shoes"),
+        ("tick the pitta bread off", "", "pitta bread"),
+        ("tick off oats on shopping", "shopping", ""),
+        ("tick off the gym shoes from the list", "shoes", ""),
+        ("tick off gym from shoes", "shoes", ""),
+        ("take gym shoes away", "shoes", ""),
+    ],
+)
+def test_a_list_that_nobody_said_is_none(text: str, name: str, query: str) -> None:
+    tools = load_tools(None).specs
+    step = Step("remove_from_list", {"list": name, "items": ["gym"]} if name else {"items": ["bread"]})
+    plan = ticked_reminder(text, Plan((step,), planner="recall"), tools)
+    assert (plan.steps if plan is not None else ()) == (_tick(query).steps if query else ())
+    taught = Plan((step,), planner="recall", rests_on=("owner:1",))
+    assert ticked_reminder(text, taught, tools) is None
 
 
 @pytest.mark.parametrize(

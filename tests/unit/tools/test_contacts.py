@@ -470,6 +470,8 @@ def test_a_birthday_to_come_is_kept_without_a_year(said: dt.date, kept: str, day
         ("whose birthday is coming up next", 1),
         ("when's the next birthday", 1),
         ("whose birthdays come up next", 2),
+        ("when's Ann's next birthday", 2),
+        ("when is the next birthday of Ann", 2),
         ("whose birthday is next week", 2),  # a time that was not read lists all
         ("", 2),
     ],

@@ -330,7 +330,8 @@ def answer_from_records(
         case "count":
             return _count(question, asked, period, passages, call)
         case _:
-            return _money(asked, periods if _MONTHS_TOGETHER.search(question) else periods[:1], kept)
+            within = periods if _MONTHS_TOGETHER.search(question) else periods[:1]
+            return _money(asked, within, kept) or (_nothing_spent(asked, kept) if within else None)
 
 
 def _meant(period: Period, asked: Asked, question: str, now: dt.datetime) -> Period:
@@ -549,7 +550,7 @@ def birthdays_in(period: Period, call: CallContext) -> list[Witness]:
 def _money(asked: Asked, periods: Sequence[Period], kept: _Kept) -> HomeAnswer | None:
     rows, left_out = _rows_of(asked.matter, periods, kept)
     if not rows:
-        return _nothing_spent(asked, kept) if periods and asked.operation == "sum" and asked.things != "month" else None
+        return None
     by_currency: dict[str, list[Amount]] = defaultdict(list)
     for row in rows:
         by_currency[row.currency].append(row)
@@ -581,7 +582,7 @@ def _money(asked: Asked, periods: Sequence[Period], kept: _Kept) -> HomeAnswer |
 
 def _nothing_spent(asked: Asked, kept: _Kept) -> HomeAnswer | None:
     """Say with doubt that nothing was spent in a time, where amounts of other times are about the matter."""
-    rows, _ = _rows_of(asked.matter, (), kept) if asked.matter else ([], ())
+    rows, _ = _rows_of(asked.matter, (), kept) if asked.matter and asked.operation == "sum" else ([], ())
     if not rows:
         return None
     newest = max(rows, key=lambda row: row.at.timestamp() if row.at else 0.0)

@@ -1315,6 +1315,20 @@ _TICKED = re.compile(
 _SAYS_WHERE = re.compile(r"\b(?:reminders?|tasks?|lists?|alarms?)\b", re.IGNORECASE)
 
 
+def ticked_reminder(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Return the plan that ticks off the reminder of a name, where of the name a list was made that nobody said: the
+    shoes of "tick off gym shoes". None where what was found stands."""
+    if isinstance(found, Refusal) or is_taught(found) or [step.tool for step in found.steps] != [_TAKE_OFF]:
+        return None
+    said, name = _TICKED.fullmatch(text), str(found.steps[0].arguments.get("list", ""))
+    is_said = re.search(rf"\b(?:on|in|of|off|from)\s+(?:(?:the|my|our)\s+)?{re.escape(name)}\b", text, re.IGNORECASE)
+    if said is None or is_said is not None or _SAYS_WHERE.search(text) is not None or not set(_TICK) <= tools.keys():
+        return None
+    find, tick = _TICK
+    steps = (Step(find, {"query": said["what"].strip()}), Step(tick, {"reminder": Ref(0, ("id",))}))
+    return _sending(found, steps, tools)
+
+
 def ticked_thing(text: str, found: Plan | Refusal) -> str:
     """Return what is to be ticked off where only its name is said: as a reminder it was read, and it may stand on a
     list. Empty where nothing is, or where the request says which it is."""
@@ -1323,7 +1337,7 @@ def ticked_thing(text: str, found: Plan | Refusal) -> str:
         text = found.steps[place + 1].text or text  # beside it, another list may be named
     if _SAYS_WHERE.search(text) is not None:
         return ""
-    if isinstance(found, Refusal) or _is_read_otherwise(found):
+    if isinstance(found, Refusal) or _is_of_a_device(found):
         is_open = isinstance(found, Plan) or found.kind == "out_of_scope"
         said = _TICKED.fullmatch(text) if is_open else None
         return said["what"].strip() if said is not None else ""
@@ -1370,12 +1384,9 @@ def taken_off(things: Sequence[str], name: str, tools: Mapping[str, ToolSpec]) -
     return _sending(Plan((), confidence=1.0, planner="recall"), (step,), tools) if _TAKE_OFF in tools else None
 
 
-def _is_read_otherwise(plan: Plan) -> bool:
-    """Return whether a plan does one thing to a device, of which nothing is ticked off, or takes something off a list,
-    of which no more is said than what it is."""
-    if len(plan.steps) != 1 or is_taught(plan):
-        return False
-    return "device" in plan.steps[0].arguments or plan.steps[0].tool == _TAKE_OFF
+def _is_of_a_device(plan: Plan) -> bool:
+    """Return whether a plan does one thing to a device: nothing of the kind is ticked off."""
+    return len(plan.steps) == 1 and "device" in plan.steps[0].arguments and not is_taught(plan)
 
 
 def _ticking(plan: Plan) -> int | None:
@@ -1403,7 +1414,7 @@ def ticked_on_list(
         question = f"“{thing}” is a reminder and stands on the {lists[0]} list. Say “tick off the {thing} reminder”"
         return Refusal("needs", f"{question} or “take {thing} off the {lists[0]} list”.", planner=found.planner)
     step = Step(_TAKE_OFF, {"list": lists[0], "items": [thing]}, text=f"take {thing} off the list")
-    if isinstance(found, Refusal) or _is_read_otherwise(found):
+    if isinstance(found, Refusal) or _is_of_a_device(found):
         return _sending(Plan((), confidence=1.0, planner=found.planner), (step,), tools)
     if (place := _ticking(found)) is None:
         return None

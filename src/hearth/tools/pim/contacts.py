@@ -761,9 +761,11 @@ def list_contacts(call: CallContext, query: str = "") -> list[Contact]:
 
 
 _ONE_BIRTHDAY = re.compile(
-    r"\bbirthday (?:is |comes |coming )*(?:up )?next\b(?! (?:week|month|year))|\b(?:next|soonest) birthday\b", re.I
+    r"\bbirthday (?:is |comes |coming )*(?:up )?next\b(?! (?:week|month|year))"
+    r"|(?<!['’]s )\b(?:next|soonest) birthday\b(?! of)",
+    re.I,
 )
-"""Asks for the soonest birthday alone."""
+"""Asks for the soonest birthday alone, whoever's it is."""
 
 
 @_finding(answer="{name}: {date}[, turns {age}]", answer_none="No birthdays in that time.")
